@@ -1,0 +1,31 @@
+# Warnings, hardening, sanitizers and ccache: one place for what every target of ours is compiled with.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")          # assertions stay on: they abort on our own bugs
+
+find_program(TANDEM_CCACHE ccache)
+if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${TANDEM_CCACHE}")
+endif()
+
+add_library(tandem_flags INTERFACE)
+target_compile_options(tandem_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wcast-align -Wformat=2 -Werror
+  -fstack-protector-strong -fno-plt
+  "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")    # reproducible: no path of the build machine in a binary
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 sees dangling pointers and overreads inside inlined standard containers that are not there.
+  target_compile_options(tandem_flags INTERFACE -Wno-dangling-pointer -Wno-stringop-overflow -Wno-stringop-overread
+    -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict)
+endif()
+if(TANDEM_SANITIZE)
+  target_compile_options(tandem_flags INTERFACE "-fsanitize=${TANDEM_SANITIZE}" -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tandem_flags INTERFACE "-fsanitize=${TANDEM_SANITIZE}")
+  target_compile_definitions(tandem_flags INTERFACE TANDEM_SANITIZED=1)
+else()
+  target_compile_options(tandem_flags INTERFACE $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+  target_link_options(tandem_flags INTERFACE -Wl,-z,relro,-z,now)
+endif()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
