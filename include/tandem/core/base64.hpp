@@ -1,4 +1,5 @@
-// Base64, the standard alphabet with padding, decoded strictly (1-wire 1.1); and the URL alphabet without, for pairing URLs.
+// Base64, the standard alphabet with padding, decoded strictly (1-wire 1.1); and the URL alphabet without, for pairing
+// URLs.
 #pragma once
 
 #include "tandem/core/error.hpp"
@@ -22,10 +23,10 @@ using ByteView = std::span<const std::uint8_t>;
 // Refuses white space, missing or extra padding, the URL alphabet and non-zero bits behind the end. Error: bad_base64.
 [[nodiscard]] Result<Bytes> base64_decode(std::string_view text);
 
-[[nodiscard]] std::string base64url_encode(ByteView data);              // without padding
-[[nodiscard]] Result<Bytes> base64url_decode(std::string_view text);    // padding tolerated; Error: bad_base64
+[[nodiscard]] std::string base64url_encode(ByteView data);            // without padding
+[[nodiscard]] Result<Bytes> base64url_decode(std::string_view text);  // padding tolerated; Error: bad_base64
 
-[[nodiscard]] std::string hex_encode(ByteView data);                    // lowercase
-[[nodiscard]] Result<Bytes> hex_decode(std::string_view text);          // Error: malformed
+[[nodiscard]] std::string hex_encode(ByteView data);            // lowercase
+[[nodiscard]] Result<Bytes> hex_decode(std::string_view text);  // Error: malformed
 
 }  // namespace tandem

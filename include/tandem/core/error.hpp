@@ -1,21 +1,21 @@
 // The peer's faults as values: what a parser or check found wrong. Never thrown; each ends one session, with a reason.
 #pragma once
 
-#include <boost/system/error_code.hpp>
-#include <boost/system/result.hpp>
-
 #include <string_view>
 #include <type_traits>
+
+#include <boost/system/error_code.hpp>
+#include <boost/system/result.hpp>
 
 namespace tandem {
 
 enum class Error {
-  malformed = 1,      // not the syntax it should be
-  duplicate_key,      // JSON or CBOR with a key twice
-  too_deep,           // nesting past the limit
-  too_large,          // longer than the limit
+  malformed = 1,  // not the syntax it should be
+  duplicate_key,  // JSON or CBOR with a key twice
+  too_deep,       // nesting past the limit
+  too_large,      // longer than the limit
   missing_field,
-  bad_value,          // right syntax, wrong value
+  bad_value,  // right syntax, wrong value
   bad_base64,
   bad_signature,
   bad_authority,

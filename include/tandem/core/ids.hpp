@@ -81,7 +81,8 @@ struct ClientKey {
 template <>
 struct std::hash<tandem::RoomName> {
   std::size_t operator()(const tandem::RoomName& n) const noexcept {
-    std::size_t h;  // already uniform for honest clients; tables that an attacker can fill use a keyed hash (core/siphash.hpp)
+    std::size_t
+        h;  // already uniform for honest clients; tables that an attacker can fill use a keyed hash (core/siphash.hpp)
     std::memcpy(&h, n.digest().data(), sizeof h);
     return h;
   }

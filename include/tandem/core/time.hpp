@@ -24,7 +24,8 @@ struct MonotonicTag {
 // Monotonic time: for every deadline, rate and interval within one run.
 using TimePoint = std::chrono::time_point<MonotonicTag, Duration>;
 
-// Wall-clock time in whole seconds since 1970 (UTC): only for what outlives the process (retention, months, certificates).
+// Wall-clock time in whole seconds since 1970 (UTC): only for what outlives the process (retention, months,
+// certificates).
 using WallTime = std::chrono::sys_seconds;
 
 // What one dispatch of the loop sees.

@@ -38,35 +38,75 @@ struct AttestedKey {
 namespace event {
 
 // ---- sockets (from net)
-struct SocketOpened { SocketId socket; RoomName room; ClientKey client; };  // after check_owner() and charge() passed
-struct MessageReceived { SocketId socket; std::string_view payload; };      // whole, of an un-admitted socket, TEXT or BINARY
-// The socket ended, or began to end, by its client, the network, or a fault that net found (protocol error, slow consumer ...).
-// Net closes the socket itself; the core forgets it and says what follows for its peer.
-struct SocketEnded { SocketId socket; };
-struct LimitCrossed { SocketId socket; room::Verdict verdict; };            // after Meter::account was not ok
+struct SocketOpened {
+  SocketId socket;
+  RoomName room;
+  ClientKey client;
+};  // after check_owner() and charge() passed
+struct MessageReceived {
+  SocketId socket;
+  std::string_view payload;
+};  // whole, of an un-admitted socket, TEXT or BINARY
+// The socket ended, or began to end, by its client, the network, or a fault that net found (protocol error, slow
+// consumer ...). Net closes the socket itself; the core forgets it and says what follows for its peer.
+struct SocketEnded {
+  SocketId socket;
+};
+struct LimitCrossed {
+  SocketId socket;
+  room::Verdict verdict;
+};  // after Meter::account was not ok
 
 // ---- HTTP (from net)
-struct RequestReceived { RequestId request; RoomName room; Endpoint endpoint; std::string_view body; };  // the gate passed
-struct RequestGone { RequestId request; };                                  // the client left before the answer
+struct RequestReceived {
+  RequestId request;
+  RoomName room;
+  Endpoint endpoint;
+  std::string_view body;
+};  // the gate passed
+struct RequestGone {
+  RequestId request;
+};  // the client left before the answer
 
 // ---- the store and the worker (from app); each answers one effect
-struct RoomLoaded { RoomName room; std::optional<StoredRoom> stored; };     // answers effect::LoadRoom
-struct Stored { std::uint64_t id; bool ok; };                               // answers effects that carry an id
-struct AttestationVerified { RequestId request; std::optional<AttestedKey> key; std::string_view why; };  // why: fixed text, if refused
-struct FloorLoaded { MapVersion floor; };                                   // at boot, where the store has one
-struct EgressLoaded { std::int32_t month; std::uint64_t bytes; };           // at boot; month = year * 12 + month - 1 (UTC)
+struct RoomLoaded {
+  RoomName room;
+  std::optional<StoredRoom> stored;
+};  // answers effect::LoadRoom
+struct Stored {
+  std::uint64_t id;
+  bool ok;
+};  // answers effects that carry an id
+struct AttestationVerified {
+  RequestId request;
+  std::optional<AttestedKey> key;
+  std::string_view why;
+};  // why: fixed text, if refused
+struct FloorLoaded {
+  MapVersion floor;
+};  // at boot, where the store has one
+struct EgressLoaded {
+  std::int32_t month;
+  std::uint64_t bytes;
+};  // at boot; month = year * 12 + month - 1 (UTC)
 
 // ---- the box
-struct MapReceived { std::shared_ptr<const shard::ShardMap> map; };         // fetched and valid; adopted or ignored by version
-struct PressureSampled { double percent; };                                 // PSI "some" avg10
-struct SettingsChanged { Settings settings; };
-struct ShutdownBegun {};                                                    // closes every socket 1001 `server shutting down`
+struct MapReceived {
+  std::shared_ptr<const shard::ShardMap> map;
+};  // fetched and valid; adopted or ignored by version
+struct PressureSampled {
+  double percent;
+};  // PSI "some" avg10
+struct SettingsChanged {
+  Settings settings;
+};
+struct ShutdownBegun {};  // closes every socket 1001 `server shutting down`
 
 }  // namespace event
 
 using Event = std::variant<event::SocketOpened, event::MessageReceived, event::SocketEnded, event::LimitCrossed,
-    event::RequestReceived, event::RequestGone, event::RoomLoaded, event::Stored, event::AttestationVerified,
-    event::FloorLoaded, event::EgressLoaded, event::MapReceived, event::PressureSampled, event::SettingsChanged,
-    event::ShutdownBegun>;
+                           event::RequestReceived, event::RequestGone, event::RoomLoaded, event::Stored,
+                           event::AttestationVerified, event::FloorLoaded, event::EgressLoaded, event::MapReceived,
+                           event::PressureSampled, event::SettingsChanged, event::ShutdownBegun>;
 
 }  // namespace tandem::relay

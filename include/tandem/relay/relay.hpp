@@ -1,9 +1,10 @@
-// The façade of the pure half: who may come in, which rooms are ours, who is spliced to whom, when each thing ends. It holds the
-// room registry, the ownership, the drain queue, rates and quotas; it knows no socket, file, clock, thread or log.
+// The façade of the pure half: who may come in, which rooms are ours, who is spliced to whom, when each thing ends. It
+// holds the room registry, the ownership, the drain queue, rates and quotas; it knows no socket, file, clock, thread or
+// log.
 //
-// Use: call handle() for each event and advance() when next_deadline() has come; perform the effects in order after the call.
-// Effects never re-enter. Time never runs backwards (Now::mono); the wall clock may step. Single-threaded.
-// Cost: handle() is O(1) in rooms and buckets but for MapReceived and SettingsChanged; advance() grows with what is due.
+// Use: call handle() for each event and advance() when next_deadline() has come; perform the effects in order after the
+// call. Effects never re-enter. Time never runs backwards (Now::mono); the wall clock may step. Single-threaded. Cost:
+// handle() is O(1) in rooms and buckets but for MapReceived and SettingsChanged; advance() grows with what is due.
 #pragma once
 
 #include "tandem/core/observer.hpp"
@@ -39,8 +40,12 @@ struct MapOutcome {
 
 // Counts, all kept up to date incrementally: reading them costs nothing.
 struct Snapshot {
-  struct { std::uint64_t spliced = 0, mac_only = 0, phone_only = 0, pending = 0; } rooms;
-  struct { std::uint64_t pending = 0, admitted = 0; } sockets;
+  struct {
+    std::uint64_t spliced = 0, mac_only = 0, phone_only = 0, pending = 0;
+  } rooms;
+  struct {
+    std::uint64_t pending = 0, admitted = 0;
+  } sockets;
   bool resolved = false, has_map = false, shedding = false, stopping = false;
   MapVersion version, floor;
   std::uint32_t owned_buckets = 0;
@@ -57,9 +62,9 @@ struct Snapshot {
 struct Explanation {
   std::string tag;
   Bucket bucket;
-  std::string owner;                 // empty: nobody
+  std::string owner;  // empty: nobody
   bool ours = false, draining = false;
-  std::string state;                 // "none" (no room in memory), "pending", "mac_only", "phone_only", "spliced"
+  std::string state;                       // "none" (no room in memory), "pending", "mac_only", "phone_only", "spliced"
   bool established = false, known = true;  // known false: not in memory, the store was not asked
   std::vector<std::string> mac_refusals, phone_refusals;  // wire texts in the order they would come; empty: admitted
 };
@@ -78,7 +83,7 @@ class Relay {
   // ---- events
   [[nodiscard]] Effects handle(const Event& event, Now now);
   [[nodiscard]] Effects advance(Now now);
-  [[nodiscard]] TimePoint next_deadline() const;  // kNever where nothing waits
+  [[nodiscard]] TimePoint next_deadline() const;      // kNever where nothing waits
   [[nodiscard]] MapOutcome last_map_outcome() const;  // of the newest MapReceived
 
   // ---- data path: bytes handed to the kernel, for the monthly budget; O(1)

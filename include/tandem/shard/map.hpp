@@ -1,10 +1,12 @@
-// The shard map: which host owns which bucket (2-sharding 2.2). Parsing is strict; every refusal names its kind, where and what.
+// The shard map: which host owns which bucket (2-sharding 2.2). Parsing is strict; every refusal names its kind, where
+// and what.
 #pragma once
 
 #include "tandem/core/authority.hpp"
 #include "tandem/core/ids.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -20,7 +22,15 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-enum class MapFaultKind : std::uint8_t { malformed, negative_version, empty_ranges, invalid_host, invalid_range, gap_or_overlap, too_large };
+enum class MapFaultKind : std::uint8_t {
+  malformed,
+  negative_version,
+  empty_ranges,
+  invalid_host,
+  invalid_range,
+  gap_or_overlap,
+  too_large
+};
 [[nodiscard]] std::string_view label(MapFaultKind k) noexcept;  // "gap_or_overlap"
 
 struct MapFault {
@@ -42,8 +52,10 @@ class ShardMap {
   [[nodiscard]] const std::string& host_of(Bucket b) const noexcept { return hosts_[owner_[b.value]]; }
   // As above, but empty where the owner is under .invalid: nobody.
   [[nodiscard]] std::string_view owner_of(Bucket b) const noexcept;
-  [[nodiscard]] const std::vector<std::string>& hosts() const noexcept { return hosts_; }  // each once, by first range, nobody included
-  [[nodiscard]] bool same_owners(const ShardMap& other) const noexcept;                     // every bucket
+  [[nodiscard]] const std::vector<std::string>& hosts() const noexcept {
+    return hosts_;
+  }                                                                      // each once, by first range, nobody included
+  [[nodiscard]] bool same_owners(const ShardMap& other) const noexcept;  // every bucket
   [[nodiscard]] std::string to_json() const;  // canonical: version first, ascending, one range a line, a final newline
 
  private:
@@ -52,6 +64,15 @@ class ShardMap {
   std::vector<Range> ranges_;
   std::vector<std::string> hosts_;
   std::vector<std::uint16_t> owner_;  // 65,536 indexes into hosts_ ... 65,536 hosts at most
+  std::vector<bool> nobody_;          // by index into hosts_: a name under .invalid
+};
+
+// A map somebody edited by hand: its version is the one it was drafted from, or absent (2b-map-tool, publish). Valid
+// otherwise.
+struct Draft {
+  std::optional<MapVersion> drafted_from;
+  ShardMap map;  // its version: drafted_from, or 0
+  [[nodiscard]] static std::variant<Draft, MapFault> parse(std::string_view json, bool version_required = false);
 };
 
 }  // namespace tandem::shard
