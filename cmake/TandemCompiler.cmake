@@ -3,6 +3,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")          # assertions stay on: they abort on our own bugs
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")   # what the sanitizers run on: quick to build, readable traces
 
 find_program(TANDEM_CCACHE ccache)
 if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -19,6 +20,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees dangling pointers and overreads inside inlined standard containers that are not there.
   target_compile_options(tandem_flags INTERFACE -Wno-dangling-pointer -Wno-stringop-overflow -Wno-stringop-overread
     -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict)
+endif()
+if(TANDEM_FUZZ)
+  target_compile_options(tandem_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_flags INTERFACE "-fsanitize=${TANDEM_SANITIZE}" -fno-omit-frame-pointer -fno-sanitize-recover=all)
