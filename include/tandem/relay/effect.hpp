@@ -63,6 +63,7 @@ struct WipeRoom {
   std::uint64_t id;
   RoomName room;
 };  // id 0: no answer wanted
+struct WipeBuckets { std::vector<Bucket> buckets; };                      // forget every stored room of these: their wait ended elsewhere owned (2-sharding 2.5)
 struct TouchRoom {
   RoomName room;
   WallTime at;
@@ -92,7 +93,7 @@ struct VerifyAttestation {
 
 using Effect =
     std::variant<effect::Send, effect::Admit, effect::Splice, effect::Unsplice, effect::Close, effect::Reply,
-                 effect::LoadRoom, effect::StoreRoom, effect::WipeRoom, effect::TouchRoom, effect::StoreCounter,
+                 effect::LoadRoom, effect::StoreRoom, effect::WipeRoom, effect::WipeBuckets, effect::TouchRoom, effect::StoreCounter,
                  effect::StoreFloor, effect::StoreEgress, effect::SweepIdle, effect::VerifyAttestation>;
 
 using Effects = std::vector<Effect>;

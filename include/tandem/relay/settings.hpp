@@ -6,6 +6,7 @@
 #include "tandem/core/time.hpp"
 #include "tandem/room/meter.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
