@@ -63,7 +63,7 @@ struct WipeRoom {
   std::uint64_t id;
   RoomName room;
 };  // id 0: no answer wanted
-struct WipeBuckets { std::vector<Bucket> buckets; };                      // forget every stored room of these: their wait ended elsewhere owned (2-sharding 2.5)
+struct WipeBuckets { std::vector<Bucket> buckets; };                      // forget every stored room in these: another host owns them and their wait is over (2-sharding 2.5)
 struct TouchRoom {
   RoomName room;
   WallTime at;
