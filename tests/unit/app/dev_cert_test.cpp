@@ -1,14 +1,13 @@
 #include "tandem/app/dev_cert.hpp"
 
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sys/stat.h>
 
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 namespace tandem::app {
 namespace {
@@ -37,7 +36,7 @@ class DevCert : public ::testing::Test {
 };
 
 mode_t mode_of(const fs::path& path) {
-  struct stat info {};
+  struct stat info{};
   EXPECT_EQ(::stat(path.c_str(), &info), 0);
   return info.st_mode & 0777;
 }
@@ -58,14 +57,13 @@ TEST_F(DevCert, IsValidNowAndForAtMost825Days) {
   EXPECT_LT(X509_cmp_current_time(X509_get0_notBefore(certificate.get())), 0);
   EXPECT_GT(X509_cmp_current_time(X509_get0_notAfter(certificate.get())), 0);
   int days = 0, rest = 0;
-  ASSERT_EQ(ASN1_TIME_diff(&days, &rest, X509_get0_notBefore(certificate.get()), X509_get0_notAfter(certificate.get())), 1);
+  ASSERT_EQ(ASN1_TIME_diff(&days, &rest, X509_get0_notBefore(certificate.get()), X509_get0_notAfter(certificate.get())),
+            1);
   EXPECT_LE(days * 86400 + rest, 825 * 86400);
   EXPECT_GE(days, 700);
 }
 
-TEST_F(DevCert, IsNoAuthority) {
-  EXPECT_EQ(X509_check_ca(read_certificate(made().certificate_pem).get()), 0);
-}
+TEST_F(DevCert, IsNoAuthority) { EXPECT_EQ(X509_check_ca(read_certificate(made().certificate_pem).get()), 0); }
 
 TEST_F(DevCert, RefusesANameThatIsNone) {
   for (const char* name : {"Relay.Test", "a b", "https://x.test", "x.test:443", "", "x,DNS:evil.test"}) {

@@ -1,0 +1,154 @@
+#include "tandem/app/ctl.hpp"
+
+#include "tandem/app/ctl_main.hpp"
+#include "tandem/core/authority.hpp"
+#include "tandem/core/json.hpp"
+#include "tandem/core/version.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace tandem::app {
+namespace {
+
+bool json_wanted = false;  // set once, before any command runs
+
+// The command that the arguments had reached when parsing stopped.
+const CLI::App& deepest(const CLI::App& app) {
+  const CLI::App* at = &app;
+  for (auto chosen = at->get_subcommands(); !chosen.empty(); chosen = at->get_subcommands()) at = chosen.front();
+  return *at;
+}
+
+std::string full_name(const CLI::App& app) {
+  std::string name = app.get_name();
+  for (const CLI::App* up = app.get_parent(); up != nullptr; up = up->get_parent()) name = up->get_name() + " " + name;
+  return name;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!sub->get_group().empty()) names.push_back(sub->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent())
+    for (const CLI::Option* option : at->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string did_you_mean(const std::string& near) { return near.empty() ? "" : "; did you mean '" + near + "'?"; }
+
+void add_commands(Ctl& ctl) {
+#ifdef TANDEM_HAS_MAP
+  add_map(ctl);
+#endif
+#ifdef TANDEM_HAS_STATUS
+  add_status(ctl);
+#endif
+#ifdef TANDEM_HAS_OWNER
+  add_owner(ctl);
+#endif
+#ifdef TANDEM_HAS_EXPLAIN
+  add_explain(ctl);
+#endif
+#ifdef TANDEM_HAS_FLOOR
+  add_floor(ctl);
+#endif
+#ifdef TANDEM_HAS_DOCTOR
+  add_doctor(ctl);
+#endif
+#ifdef TANDEM_HAS_PROBE
+  add_probe(ctl);
+#endif
+#ifdef TANDEM_HAS_BENCH
+  add_bench(ctl);
+#endif
+#ifdef TANDEM_HAS_PAIR
+  add_pair(ctl);
+#endif
+#ifdef TANDEM_HAS_DEV_CERT
+  add_dev_cert(ctl);
+#endif
+}
+
+}  // namespace
+
+std::string usage_line(const CLI::App& app, const std::string& parser_says) {
+  const CLI::App& at = deepest(app);
+  const std::string help = "; see '" + full_name(at) + " --help'";
+  for (const std::string& stray : app.remaining(true)) {
+    if (stray.size() > 1 && stray.starts_with('-')) {
+      const std::string bare = stray.substr(0, stray.find('='));
+      return "unknown option '" + bare + "'" + did_you_mean(nearest(bare, option_names(at))) + help;
+    }
+    if (!command_names(at).empty())
+      return "unknown command '" + stray + "'" + did_you_mean(nearest(stray, command_names(at))) + help;
+    return "unexpected argument '" + stray + "'" + help;
+  }
+  return one_line(parser_says) + help;
+}
+
+int fail(const std::string& message, int exit_code) {
+  std::cerr << "tandemctl: " << one_line(message) << std::endl;
+  if (json_wanted) {
+    const Json object = {{"ok", false}, {"error", exit_code == kUsage ? "usage" : "failed"}, {"message", message}};
+    std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  }
+  return exit_code;
+}
+
+int run_tandemctl(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // `tandemctl ... | head` is an error of writing, not a death
+  json_wanted = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
+
+  CLI::App app("Operates a Tandem relay: its map, its state, and how it does.", "tandemctl");
+  app.set_version_flag("--version", "tandemctl " + std::string(version()) + " (" + std::string(commit()) + ")");
+  app.require_subcommand(1);
+  Ctl ctl;
+  ctl.app = &app;
+  add_commands(ctl);
+
+  if (argc <= 1) {
+    std::cerr << app.help();
+    return kUsage;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();  // of the command that was reached
+    return kOk;
+  } catch (const CLI::CallForAllHelp&) {
+    std::cout << app.help("", CLI::AppFormatMode::All);
+    return kOk;
+  } catch (const CLI::CallForVersion& called) {
+    std::cout << called.what() << "\n";
+    return kOk;
+  } catch (const CLI::ParseError& refused) {
+    return fail(usage_line(app, refused.what()), kUsage);
+  }
+  try {
+    return ctl.run ? ctl.run() : fail("this command does nothing yet", kWrong);
+  } catch (const std::exception& fault) {
+    return fail(fault.what(), kWrong);
+  }
+}
+
+}  // namespace tandem::app
