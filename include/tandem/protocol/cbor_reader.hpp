@@ -1,9 +1,10 @@
-// Strict CBOR (RFC 8949) for bytes that strangers send, on libcbor's streaming decoder. Accepts integers, byte and text strings,
-// arrays, maps with text keys, booleans and null, all of definite length. Refuses everything else: indefinite lengths, tags,
-// floats, bytes behind the end, a key twice, too deep, too many items, lengths that the input does not hold.
+// Strict CBOR (RFC 8949) for bytes that strangers send, on libcbor's streaming decoder. Accepts integers, byte and text
+// strings, arrays, maps with text keys, booleans and null, all of definite length. Refuses everything else: indefinite
+// lengths, tags, floats, bytes behind the end, a key twice, too deep, too many items, lengths that the input does not
+// hold.
 //
-// Items are views into the input, which must outlive the document. Nothing is allocated by a length that the input claims, and
-// no depth of nesting costs stack.
+// Items are views into the input, which must outlive the document. Nothing is allocated by a length that the input
+// claims, and no depth of nesting costs stack.
 #pragma once
 
 #include "tandem/core/base64.hpp"
@@ -35,8 +36,8 @@ class CborDocument {
     std::size_t end = 0;       // index behind the last item inside
   };
 
-  // Errors: too_large (bytes or items), too_deep, duplicate_key, malformed (cut short, a length past the end, trailing bytes),
-  // unsupported (indefinite lengths, tags, floats, keys that are not text).
+  // Errors: too_large (bytes or items), too_deep, duplicate_key, malformed (cut short, a length past the end, trailing
+  // bytes), unsupported (indefinite lengths, tags, floats, keys that are not text).
   [[nodiscard]] static Result<CborDocument> parse(ByteView input, CborLimits limits = {});
 
   [[nodiscard]] const Item& root() const noexcept { return items_.front(); }
