@@ -6,7 +6,6 @@
 #include "tandem/core/time.hpp"
 #include "tandem/room/meter.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
