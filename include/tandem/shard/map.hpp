@@ -54,7 +54,7 @@ class ShardMap {
   [[nodiscard]] std::string_view owner_of(Bucket b) const noexcept;
   [[nodiscard]] const std::vector<std::string>& hosts() const noexcept {
     return hosts_;
-  }                                                                      // each once, by first range, nobody included
+  }  // each once, by first range, nobody included
   [[nodiscard]] bool same_owners(const ShardMap& other) const noexcept;  // every bucket
   [[nodiscard]] std::string to_json() const;  // canonical: version first, ascending, one range a line, a final newline
 
