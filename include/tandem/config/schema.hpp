@@ -38,7 +38,7 @@ enum class Reload : std::uint8_t { now, restart };
 struct Rule {
   Type type = Type::text;
   bool nullable = false;
-  bool zero_allowed = false;         // durations only
+  bool zero_allowed = false;           // durations only
   std::vector<std::string> choices{};  // the valid words, in the order of the enumeration
 };
 
