@@ -1,4 +1,4 @@
-// An independent client: npm's ws pairs a mac and a phone, registers, rejoins by signature and echoes, from 1-wire's text alone.
+// An independent client: npm's ws pairs a mac and a phone, registers, rejoins by signature and echoes, from docs/protocol.md alone.
 // node ws_client.js PORT CA HOSTNAME ROOM SECRET-HEX; prints one JSON object.
 'use strict';
 const crypto = require('crypto');
