@@ -23,6 +23,9 @@ add_custom_command(OUTPUT ${documents}/changelog.gz
   COMMAND gzip -9nc ${CMAKE_SOURCE_DIR}/CHANGELOG.md > ${documents}/changelog.gz
   DEPENDS ${CMAKE_SOURCE_DIR}/CHANGELOG.md VERBATIM COMMENT "Compressing the changelog")
 add_custom_target(documents DEPENDS ${generated} ${documents}/changelog.gz)
+if(NOT TARGET programs)
+  add_custom_target(programs DEPENDS tandemd tandemctl)
+endif()
 add_dependencies(programs documents)
 
 install(TARGETS tandemd tandemctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
