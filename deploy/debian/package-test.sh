@@ -31,7 +31,7 @@ printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod +x "$root/usr/sbin/policy-rc.d"
 # What the package does to the root must be seen, manual pages included.
 rm -f "$root/etc/dpkg/dpkg.cfg.d/docker"
-cp /etc/apt/apt.conf.d/* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
+grep -lsE 'Acquire::https?' /etc/apt/apt.conf.d/* | xargs -r cp -t "$root/etc/apt/apt.conf.d/"  # a proxy, where there is one
 cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null || true
 
 echo "== install"
