@@ -59,8 +59,8 @@ class Log {
 
   [[nodiscard]] bool enabled(Level level) const noexcept;
   [[nodiscard]] Level level() const noexcept;  // what is in force now
-  void configure(Level level, Format format);  // from the configuration; keeps a toggled debug on
-  void toggle_debug();                         // SIGUSR2: debug on; again: back to the configured level
+  void configure(Level level, Format format);  // from the configuration; a toggle stays in force
+  void toggle_debug();                         // SIGUSR2: debug on (off where configured on); again: back
 
   [[nodiscard]] std::uint64_t dropped() const noexcept;  // lines nobody took, ever
 
