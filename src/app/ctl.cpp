@@ -1,5 +1,6 @@
 #include "tandem/app/ctl.hpp"
 
+#include "tandem/app/cli_generate.hpp"
 #include "tandem/app/ctl_main.hpp"
 #include "tandem/core/authority.hpp"
 #include "tandem/core/json.hpp"
@@ -126,6 +127,7 @@ int run_tandemctl(int argc, char** argv) {
   ctl.app = &app;
   add_commands(ctl);
 
+  if (const auto generated = generate_if_asked(app, argc, argv)) return *generated;
   if (argc <= 1) {
     std::cerr << app.help();
     return kUsage;

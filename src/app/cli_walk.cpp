@@ -1,0 +1,42 @@
+#include "app/cli_walk.hpp"
+
+namespace tandem::app {
+namespace {
+
+ShownCommand walk(const CLI::App& app, const std::string& prefix) {
+  ShownCommand out;
+  out.name = app.get_name();
+  out.path = prefix.empty() ? out.name : prefix + " " + out.name;
+  out.description = app.get_description();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    if (option->get_positional()) {
+      out.arguments.push_back({option->get_name(true), option->get_description(), option->get_required(),
+                               option->get_items_expected_max() > 1});
+      continue;
+    }
+    ShownOption o;
+    for (const std::string& name : option->get_snames()) o.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) o.names.push_back("--" + name);
+    if (option->get_items_expected_max() > 0)
+      o.value = option->get_type_name().empty() ? "VALUE" : option->get_type_name();
+    o.description = option->get_description();
+    o.required = option->get_required();
+    out.options.push_back(std::move(o));
+  }
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!sub->get_group().empty()) out.commands.push_back(walk(*sub, out.path));
+  }
+  return out;
+}
+
+}  // namespace
+
+ShownCommand shown(const CLI::App& app) { return walk(app, ""); }
+
+void for_each_command(const ShownCommand& root, const std::function<void(const ShownCommand&)>& visit) {
+  visit(root);
+  for (const ShownCommand& command : root.commands) for_each_command(command, visit);
+}
+
+}  // namespace tandem::app
