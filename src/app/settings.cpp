@@ -31,4 +31,55 @@ relay::Settings relay_settings(const config::Config& config) {
   return s;
 }
 
+namespace {
+
+net::AddressBlock block(const config::Cidr& cidr) {
+  const auto& ip = cidr.network;
+  if (ip.v6) return {net::Address::v6(ip.bytes), cidr.prefix_bits};
+  return {net::Address::v4({ip.bytes[0], ip.bytes[1], ip.bytes[2], ip.bytes[3]}), 96u + cidr.prefix_bits};
+}
+
+net::ProxySettings::Trust trust(config::ProxyTrust t) {
+  switch (t) {
+    case config::ProxyTrust::none: return net::ProxySettings::Trust::none;
+    case config::ProxyTrust::forwarded_for: return net::ProxySettings::Trust::forwarded_for;
+    case config::ProxyTrust::cloudflare: return net::ProxySettings::Trust::cloudflare;
+    case config::ProxyTrust::proxy_protocol: return net::ProxySettings::Trust::proxy_protocol;
+  }
+  return net::ProxySettings::Trust::none;
+}
+
+}  // namespace
+
+net::Settings net_settings(const config::Config& config) {
+  net::Settings s;
+  s.proxy.trust = trust(config.proxy.trust);
+  s.proxy.hops = config.proxy.hops;
+  for (const config::Cidr& cidr : config.proxy.from) s.proxy.from.push_back(block(cidr));
+
+  s.message_bytes = config.limits.message_bytes.value;
+  s.splice_buffer_bytes = static_cast<std::uint32_t>(config.limits.splice_buffer.value);
+  s.socket_buffer_bytes = static_cast<std::uint32_t>(config.limits.socket_buffer.value);
+  if (const auto& rate = config.limits.room_bytes_per_second) s.room_bytes_per_second = rate->value;
+  if (const auto& rate = config.limits.box_bytes_per_second) s.box_bytes_per_second = rate->value;
+
+  s.request = config.timeouts.request;
+  s.keepalive = config.timeouts.keepalive;
+  s.stall = config.timeouts.stall;
+  s.shutdown = config.timeouts.shutdown;
+  return s;
+}
+
+log::Options log_options(const config::Config& config) {
+  log::Options options;
+  switch (config.log.level) {
+    case config::LogLevel::debug: options.level = log::Level::debug; break;
+    case config::LogLevel::info: options.level = log::Level::info; break;
+    case config::LogLevel::warn: options.level = log::Level::warn; break;
+    case config::LogLevel::error: options.level = log::Level::error; break;
+  }
+  options.format = config.log.format == config::LogFormat::json ? log::Format::json : log::Format::text;
+  return options;
+}
+
 }  // namespace tandem::app
