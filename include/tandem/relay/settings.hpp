@@ -18,6 +18,7 @@ struct Settings {
 
   bool attest_required = true;     // attest.required
   bool attest_configured = false;  // attest.app_id is set; without it every attestation is rejected
+  std::string app_id;              // attest.app_id: what an assertion must have been made for
 
   room::MeterLimits meter;                                 // limits.room_bytes_per_day, limits.messages_per_second
   std::optional<std::uint32_t> upgrades_per_minute = 120;  // none: off, here and below
@@ -42,13 +43,7 @@ struct Settings {
   double eviction_rate = 10;  // rooms per second, over the whole host; fractions allowed
 };
 
-// Fixed by the wire contract, not configurable.
+// Fixed by the wire contract, not configurable: see room/limits.hpp for those of a room.
 inline constexpr std::size_t kControlMessageBytes = 8 * 1024;
-inline constexpr int kPendingPerRoom = 4;
-inline constexpr int kPairingCycles = 8;
-inline constexpr int kProofsPerWindow = 40;
-inline constexpr Duration kProofWindow = seconds(10);
-inline constexpr Duration kSecretLifetime = std::chrono::minutes(5);  // challenges, tickets, registration tokens
-inline constexpr std::size_t kSecretsPerRoom = 16;                    // live challenges, tickets, tokens: each
 
 }  // namespace tandem::relay
