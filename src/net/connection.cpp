@@ -1,0 +1,343 @@
+#include "net/connection.hpp"
+
+#include "net/http_session.hpp"
+#include "net/loop.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include <openssl/ssl.h>
+
+namespace tandem::net {
+namespace {
+
+constexpr std::size_t kEntryRead = 16 * 1024;  // un-admitted sockets have little to say
+
+}  // namespace
+
+Connection::Connection(Loop& loop, Socket socket, const Address& remote)
+    : loop_(loop),
+      transport_(std::move(socket), loop.buffers),
+      remote_(remote),
+      client_(remote.key()),
+      opened_(loop.mono()) {}
+
+Connection::~Connection() = default;
+
+void Connection::start() {
+  deadline_ = loop_.mono() + loop_.settings.request;
+  if (loop_.settings.proxy.trust == ProxySettings::Trust::proxy_protocol) {
+    phase_ = Phase::proxy;
+    stash_ = std::make_unique<std::string>();
+  } else {
+    begin_handshake();
+  }
+  reschedule();
+  arm();
+}
+
+void Connection::begin_handshake() {
+  if (loop_.tls == nullptr) {
+    phase_ = Phase::http;
+    http_ = std::make_unique<HttpSession>();
+  } else {
+    phase_ = Phase::handshake;  // the SSL object is made when the first bytes are here: it is dear
+  }
+}
+
+// ---------------------------------------------------------------- Asio
+
+void Connection::arm() {
+  if (phase_ == Phase::dead) return;
+  if (!reading_ && !queued_ && wants_read()) {
+    reading_ = true;
+    transport_.socket().async_wait(Socket::wait_read,
+                                   [self = boost::intrusive_ptr<Connection>(this)](boost::system::error_code) {
+                                     self->reading_ = false;
+                                     self->on_readable();
+                                   });
+  }
+  if (!writing_ && transport_.pending() != 0) {
+    writing_ = true;
+    transport_.socket().async_wait(Socket::wait_write,
+                                   [self = boost::intrusive_ptr<Connection>(this)](boost::system::error_code) {
+                                     self->writing_ = false;
+                                     self->on_writable();
+                                   });
+  }
+}
+
+void Connection::on_readable() {
+  if (phase_ == Phase::dead) return;
+  const Loop::Turn turn(loop_);
+  if (!wants_read()) return;  // what it waits for arms it again
+  if (phase_ < Phase::admitted) {
+    queued_ = true;
+    loop_.enter(*this);
+    return;
+  }
+  if (phase_ == Phase::admitted) {
+    if (const std::size_t most = read_budget(); most != 0) receive(most);
+  } else {
+    discard();
+  }
+  loop_.touch(*this);
+}
+
+void Connection::serve_entry() {
+  queued_ = false;
+  if (phase_ == Phase::dead) return;
+  if (wants_read()) {
+    if (phase_ == Phase::proxy)
+      read_proxy_header();
+    else if (phase_ >= Phase::closing)
+      discard();
+    else
+      receive(kEntryRead);
+  }
+  loop_.touch(*this);
+}
+
+void Connection::on_writable() {
+  if (phase_ == Phase::dead) return;
+  const Loop::Turn turn(loop_);
+  transport_.resume();
+  loop_.touch(*this);
+}
+
+void Connection::go_on(std::uint64_t bytes) {
+  box_waiting_ = false;
+  if (phase_ == Phase::admitted && wants_read()) receive(static_cast<std::size_t>(bytes));
+  loop_.touch(*this);
+}
+
+bool Connection::wants_read() {
+  if (input_over_) return false;
+  switch (phase_) {
+    case Phase::proxy:
+    case Phase::handshake: return true;
+    case Phase::http:
+      return transport_.pending() == 0 &&
+             (http_->state != HttpSession::State::waiting || http_->buffer.size() < HttpSession::kReadAhead);
+    case Phase::pending: return stash_ == nullptr;
+    case Phase::admitted: {
+      const bool blocked = stash_ != nullptr || box_waiting_ || pace_due_ != kNever ||
+                           (peer_ != nullptr && peer_->transport_.pending() != 0);
+      unread_ = unread_ || blocked;
+      return !blocked;
+    }
+    case Phase::closing:
+    case Phase::lingering: return true;
+    case Phase::dead: return false;
+  }
+  return false;
+}
+
+// ---------------------------------------------------------------- bytes in
+
+void Connection::receive(std::size_t most) {
+  switch (transport_.fill(most)) {
+    case Transport::Status::ok: break;
+    case Transport::Status::dry: return;
+    case Transport::Status::end: return input_ended(true);
+    case Transport::Status::failed: return input_ended(false);
+  }
+  heard_ = true;
+  if (phase_ == Phase::handshake) return go_on_handshake();
+  take_in();
+}
+
+void Connection::go_on_handshake() {
+  if (!transport_.is_tls()) {
+    SSL* ssl = loop_.tls != nullptr ? loop_.tls->new_session() : nullptr;
+    if (ssl == nullptr) return destroy();
+    transport_.start_tls(ssl);
+  }
+  const Transport::Status status = transport_.handshake();
+  if (status == Transport::Status::dry) return;
+  loop_.observe(
+      observed::TlsHandshake{status == Transport::Status::ok, transport_.resumed_session(), loop_.mono() - opened_});
+  if (status != Transport::Status::ok) {
+    ended_ = true;
+    return finish();  // lets the alert arrive
+  }
+  phase_ = Phase::http;
+  http_ = std::make_unique<HttpSession>();
+  deadline_ = loop_.mono() + loop_.settings.request;
+  reschedule();
+  take_in();  // a client may send its request right behind its Finished
+}
+
+void Connection::take_in() {
+  std::span<const std::uint8_t> piece;
+  Transport::Status status = Transport::Status::ok;
+  while (phase_ < Phase::lingering && (status = transport_.read(piece)) == Transport::Status::ok) consume(piece);
+  finish_batch();
+  if (phase_ >= Phase::lingering) return;
+  if (status == Transport::Status::end)
+    input_ended(true);
+  else if (status == Transport::Status::failed)
+    input_ended(false);
+}
+
+void Connection::consume(std::span<const std::uint8_t> bytes) {
+  if (phase_ == Phase::http) {
+    http_->buffer.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    advance_http();
+  } else if (phase_ == Phase::pending || phase_ == Phase::admitted || phase_ == Phase::closing) {
+    if (stash_ != nullptr)
+      stash_->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    else
+      consume_frames(bytes);
+  }
+}
+
+// FIN, close_notify, a reset or broken TLS: each ends the whole socket.
+void Connection::input_ended(bool orderly) {
+  input_over_ = true;
+  if (phase_ == Phase::pending || phase_ == Phase::admitted) {
+    finish_batch();
+    note_end(Initiator::network, 1006, orderly ? CloseReason::end_of_stream : CloseReason::reset);
+    leave_splice();
+    const SocketId id = id_;
+    destroy();
+    loop_.dispatch(relay::event::SocketEnded{id});
+    return;
+  }
+  if (phase_ == Phase::handshake && !ended_ && transport_.is_tls())
+    loop_.observe(observed::TlsHandshake{false, false, loop_.mono() - opened_});
+  destroy();
+}
+
+void Connection::read_proxy_header() {
+  switch (transport_.fill(kEntryRead)) {
+    case Transport::Status::ok: break;
+    case Transport::Status::dry: return;
+    default: return destroy();
+  }
+  const auto fresh = transport_.received();
+  stash_->append(reinterpret_cast<const char*>(fresh.data()), fresh.size());
+  const bool trusted = loop_.settings.proxy.trusts(remote_);
+  const auto parsed = parse_proxy_header(*stash_);
+  if (std::holds_alternative<ProxyNeedMore>(parsed)) {
+    if (stash_->size() > kMaxProxyHeader) destroy();
+    return;
+  }
+  std::size_t used = 0;
+  if (const auto* header = std::get_if<ProxyHeader>(&parsed)) {
+    used = header->size;
+    if (trusted && header->client) client_ = header->client->key();
+  } else if (trusted) {
+    return destroy();  // unanswered
+  }
+  // Not one whose word counts: with or without a header it is a client like any other.
+  const std::string rest = stash_->substr(used);
+  stash_.reset();
+  begin_handshake();
+  if (rest.empty()) return;
+  transport_.prefill({reinterpret_cast<const std::uint8_t*>(rest.data()), rest.size()});
+  if (phase_ == Phase::handshake)
+    go_on_handshake();
+  else
+    take_in();
+}
+
+// ---------------------------------------------------------------- the end of a turn
+
+void Connection::settle() {
+  if (phase_ == Phase::dead) return;
+  transport_.flush();
+  if (transport_.broken()) {
+    if (phase_ == Phase::pending || phase_ == Phase::admitted)
+      input_ended(false);
+    else
+      destroy();
+    return;
+  }
+  if (phase_ == Phase::pending || phase_ == Phase::admitted) {
+    if (stash_ != nullptr && (phase_ == Phase::admitted)) {
+      const std::unique_ptr<std::string> held = std::move(stash_);
+      consume_frames({reinterpret_cast<const std::uint8_t*>(held->data()), held->size()});
+      finish_batch();
+      if (phase_ == Phase::dead) return;
+    }
+    if (pongs_ != nullptr && transport_.pending() == 0) {
+      flush_pongs();
+      transport_.flush();
+    }
+  } else if (phase_ == Phase::http) {
+    advance_http();
+    if (phase_ == Phase::dead) return;
+    transport_.flush();
+  }
+  if (phase_ == Phase::closing && answered_ && transport_.pending() == 0) finish();
+  watch_output();
+  reschedule();
+  arm();
+}
+
+void Connection::reschedule() {
+  if (phase_ != Phase::dead) loop_.wheel.set(*this, std::min({deadline_, ping_due_, stall_due_, pace_due_}));
+}
+
+void Connection::on_timer() {
+  const TimePoint now = loop_.mono();
+  if (now >= pace_due_) {
+    pace_due_ = kNever;
+    loop_.touch(*this);
+  }
+  if (now >= deadline_) {
+    deadline_ = kNever;
+    if (phase_ == Phase::http &&
+        (http_->state != HttpSession::State::head || !http_->served || !http_->buffer.empty())) {
+      refuse(RejectReason::timeout, 408, "timeout", {}, false);
+    } else {
+      if (phase_ == Phase::handshake) loop_.observe(observed::TlsHandshake{false, false, now - opened_});
+      if (stalled_out_ || before_websocket() || phase_ >= Phase::closing) return destroy();
+    }
+  }
+  if (now >= ping_due_) check_keepalive();
+  if (phase_ != Phase::dead && now >= stall_due_) check_stall();
+  reschedule();
+}
+
+void Connection::settings_changed() {
+  if (ping_due_ != kNever) ping_due_ = std::min(ping_due_, loop_.mono() + loop_.settings.keepalive);
+  if (!loop_.settings.room_bytes_per_second) {
+    pace_.reset();
+    pace_due_ = kNever;
+  }
+  reschedule();
+  loop_.touch(*this);
+}
+
+void Connection::stop_serving() {
+  if (phase_ == Phase::http && http_->state != HttpSession::State::head) {
+    http_->keep_alive = false;  // its answer is on the way
+  } else if (before_websocket()) {
+    destroy();
+  }
+}
+
+void Connection::read_last() {
+  // What its client sent before it heard of the end and the kernel has acknowledged was taken in: once around the
+  // socket buffer.
+  for (int i = 0; i < 4 && phase_ == Phase::admitted && wants_read(); ++i) receive(LoopBuffers::kCipherIn / 2);
+  loop_.touch(*this);
+}
+
+void Connection::destroy() {
+  if (phase_ == Phase::dead) return;
+  leave_splice();
+  const std::unique_ptr<HttpSession> http = std::move(http_);
+  phase_ = Phase::dead;
+  loop_.wheel.cancel(*this);
+  transport_.close();
+  loop_.forget(*this);
+  if (http != nullptr && http->state == HttpSession::State::waiting) {
+    loop_.release_request(http->request);
+    loop_.dispatch(relay::event::RequestGone{http->request});
+  }
+}
+
+}  // namespace tandem::net
