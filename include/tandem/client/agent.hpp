@@ -34,7 +34,7 @@ struct Connect {
 };  // ticket empty: join by signature
 struct Abandon {
   Attempt attempt;
-};                   // drop that socket; nothing it says counts any more
+};  // drop that socket; nothing it says counts any more
 struct FetchMap {};  // never emitted while a fetch is running
 struct Attest {
   Attempt attempt;
