@@ -19,18 +19,19 @@ h2{font-size:.95rem;margin:0 0 .6rem;color:var(--soft);font-weight:600}
 .state{display:inline-block;margin:.5rem 0;padding:.2rem .7rem;border-radius:1rem;border:2px solid currentColor;font-weight:600}
 .good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}
 .soft{color:var(--soft)}
-main{display:grid;grid-template-columns:repeat(auto-fit,minmax(17rem,1fr));gap:1rem;margin-top:.6rem}
+main{display:grid;align-items:start;grid-template-columns:repeat(auto-fit,minmax(17rem,1fr));gap:1rem;margin-top:.6rem}
 section{background:var(--card);border:1px solid var(--line);border-radius:.7rem;padding:1rem;min-width:0}
 .wide{grid-column:1/-1}
-.big{font-size:1.7rem;font-weight:650;font-variant-numeric:tabular-nums;line-height:1.2}
+.big{font-size:1.7rem;font-weight:650;font-variant-numeric:tabular-nums;line-height:1.2;margin:.2rem 0 .6rem}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .3rem;text-align:right;border-top:1px solid var(--line)}
 th:first-child,td:first-child{text-align:left;overflow-wrap:anywhere}
+td{white-space:nowrap}
 thead th{border-top:0;color:var(--soft);font-weight:500;font-size:.85rem}
 tbody th{font-weight:400}
 .ring{display:flex;flex-wrap:wrap;gap:1rem;align-items:center}
-.ring svg{flex:0 1 15rem;width:15rem;max-width:100%;height:auto}
-.ring div{flex:1 1 15rem;min-width:0}
+.ring>svg{flex:0 1 15rem;width:15rem;max-width:100%;height:auto}
+.ring>div{flex:1 1 15rem;min-width:0}
 .arc{fill:none;stroke-width:24}
 .h0{stroke:var(--h0);fill:var(--h0)}.h1{stroke:var(--h1);fill:var(--h1)}.h2{stroke:var(--h2);fill:var(--h2)}.h3{stroke:var(--h3);fill:var(--h3)}
 .h4{stroke:var(--h4);fill:var(--h4)}.h5{stroke:var(--h5);fill:var(--h5)}.h6{stroke:var(--h6);fill:var(--h6)}.h7{stroke:var(--h7);fill:var(--h7)}
