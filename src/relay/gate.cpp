@@ -31,6 +31,7 @@ Charge Relay::Impl::charge(RequestKind kind, const RoomName& room, const ClientK
   if (settings.sockets && sockets.size() >= *settings.sockets) return {RejectReason::capacity, kRetryCapacity};
   const Entry* known = registry.find(room);
   if (known && known->counted != RoomState::empty) return {};
+  egress.tick(believed.now(), settings.egress_per_month, observer);
   const bool rooms_full = settings.rooms && registry.census().live_rooms() >= *settings.rooms;
   if (rooms_full || shedder.refuses_rooms() || egress.is_spent(settings.egress_per_month)) {
     return {RejectReason::capacity, kRetryCapacity};

@@ -111,6 +111,7 @@ struct Relay::Impl final : room::Outbox {
   void on(const event::SettingsChanged& e);
   void advance_shedding();
   void advance_housekeeping();
+  void watch_egress();
 
   // ---- looking.cpp
   [[nodiscard]] Snapshot snapshot(Now at) const;

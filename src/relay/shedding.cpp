@@ -73,20 +73,24 @@ void Relay::Impl::on(const event::SettingsChanged& e) {
 }
 
 void Relay::Impl::advance_housekeeping() {
-  if (next_egress_check <= now.mono) {
-    next_egress_check = now.mono + kEgressCheck;
+  const bool sweep = next_sweep <= now.mono;
+  if (sweep || next_egress_check <= now.mono) {
     egress.tick(believed.now(), settings.egress_per_month, observer);
     if (egress.bytes() != egress_stored) {
       egress_stored = egress.bytes();
       emit(effect::StoreEgress{egress.month(), egress.bytes()});
     }
+    // With nobody admitted nothing is relayed: an idle box sleeps.
+    next_egress_check = registry.census().admitted_sockets > 0 ? now.mono + kEgressCheck : kNever;
+  }
+  if (sweep) {
+    next_sweep = now.mono + sweep_interval(settings.established_idle);
+    emit(effect::SweepIdle{believed.now() - std::chrono::ceil<seconds>(settings.established_idle)});
     upgrade_rate.purge(now.mono);
     attest_rate.purge(now.mono);
   }
-  if (next_sweep <= now.mono) {
-    next_sweep = now.mono + sweep_interval(settings.established_idle);
-    emit(effect::SweepIdle{believed.now() - std::chrono::ceil<seconds>(settings.established_idle)});
-  }
 }
+
+void Relay::Impl::watch_egress() { next_egress_check = std::min(next_egress_check, now.mono + kEgressCheck); }
 
 }  // namespace tandem::relay

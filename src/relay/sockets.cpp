@@ -94,7 +94,10 @@ void Relay::Impl::wipe(const RoomName& room) { emit(effect::WipeRoom{0, room}); 
 
 void Relay::Impl::send(SocketId socket, std::string text) { emit(effect::Send{socket, std::move(text)}); }
 
-void Relay::Impl::admit(SocketId socket, Role role, room::Meter& meter) { emit(effect::Admit{socket, role, &meter}); }
+void Relay::Impl::admit(SocketId socket, Role role, room::Meter& meter) {
+  emit(effect::Admit{socket, role, &meter});
+  watch_egress();
+}
 
 void Relay::Impl::splice(SocketId mac, SocketId phone) { emit(effect::Splice{mac, phone}); }
 
