@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""clang-tidy over the sources of a build, two at a time; a file that was clean and has not changed since is not read again.
+"""clang-tidy over src/ of a build, some files at a time; a file that was clean and has not changed since is not read again.
+With --seconds it stops starting new files at that time and says how many are left: they come first the next time.
 
 A file's key is the hash of everything that decides its result: .clang-tidy, the compile command, the file and each header of
 ours that the compiler saw (ninja keeps the list)."""
@@ -33,6 +34,7 @@ def main() -> int:
     args.add_argument("build", type=pathlib.Path)
     args.add_argument("-j", type=int, default=2)
     args.add_argument("--only", default="", help="regular expression on the file's path")
+    args.add_argument("--seconds", type=float, default=float("inf"))
     args = args.parse_args()
     top, build = pathlib.Path(__file__).resolve().parents[2], args.build.resolve()
     cache = build / "tidy"
@@ -42,8 +44,7 @@ def main() -> int:
     digest, work = {}, []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(entry["file"])
-        inside = source.is_relative_to(top / "src") or source.is_relative_to(top / "tests")
-        if not inside or not re.search(args.only, str(source.relative_to(top))):
+        if not source.is_relative_to(top / "src") or not re.search(args.only, str(source.relative_to(top))):
             continue
         key = hashlib.sha256(settings + entry["command"].encode())
         for path in sorted({source, *seen.get(entry.get("output", ""), [])}):
@@ -54,22 +55,32 @@ def main() -> int:
         if not mark.exists():
             work.append((source, mark))
 
+    # What changed last is read first: that is where new faults are.
+    work.sort(key=lambda job: -job[0].stat().st_mtime)
+    started = time.monotonic()
+
     def tidy(job):
         source, mark = job
+        if time.monotonic() - started > args.seconds:
+            return source, None
         run = subprocess.run(["clang-tidy-19", "--quiet", "-p", str(build), "--extra-arg=-Wno-unknown-warning-option", str(source)],
                              capture_output=True, text=True)
         if run.returncode == 0:
             mark.touch()
         return source, run
 
-    faults, started = 0, time.monotonic()
+    faults = left = 0
     with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
         for done, (source, run) in enumerate(pool.map(tidy, work), 1):
-            if run.returncode != 0:
+            if run is None:
+                left += 1
+            elif run.returncode != 0:
                 faults += 1
                 print(run.stdout + (run.stderr if not run.stdout else ""), flush=True)
-            if done % 10 == 0 or done == len(work):
+            if run and (done % 10 == 0 or done == len(work)):
                 print(f"   clang-tidy {done} of {len(work)} files, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    if left:
+        print(f"   clang-tidy: time is up, {left} files are left for the next run", file=sys.stderr)
     return 1 if faults else 0
 
 
