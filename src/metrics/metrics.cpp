@@ -95,6 +95,7 @@ constexpr std::array<CloseReason, 11> kAdmissionReasons = {
 struct Metrics::Impl {
   Source source;
   prometheus::Registry registry;
+  ProcessReader process;
 
   Counter& upgrades = counter(registry, "upgrades_total", "WebSocket upgrades accepted.");
   std::array<ByLabel, 2> rejects;     // http, upgrade
@@ -227,7 +228,7 @@ void Metrics::observe(const Observed& what) {
 std::string Metrics::scrape() const {
   const Sample sample = impl_->source();
   auto families = impl_->registry.Collect();
-  for (auto& f : sampled_families(sample, sample_process(sample.connections))) families.push_back(std::move(f));
+  for (auto& f : sampled_families(sample, impl_->process.sample(sample.connections))) families.push_back(std::move(f));
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families);
   return std::move(out).str();

@@ -18,15 +18,6 @@ namespace {
 constexpr std::uint64_t kCountedConnections = 4000;  // up to here reading the folder takes about a millisecond
 constexpr double kOtherDescriptors = 24;  // listeners, the store, the log, epoll: a guess, beside so many sockets
 
-std::string read_text(const char* path) {
-  std::array<char, 2048> buffer{};
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  const ssize_t n = ::read(fd, buffer.data(), buffer.size());
-  ::close(fd);
-  return n > 0 ? std::string(buffer.data(), static_cast<std::size_t>(n)) : std::string{};
-}
-
 double boot_time_seconds() {
   timespec wall{}, since_boot{};
   ::clock_gettime(CLOCK_REALTIME, &wall);
@@ -37,13 +28,13 @@ double boot_time_seconds() {
   return seconds(wall) - seconds(since_boot);
 }
 
-double count_descriptors(std::uint64_t connections) {
+double count_descriptors(std::uint64_t connections, double at_most) {
   struct stat s{};
   if (::stat("/proc/self/fd", &s) == 0 && s.st_size > 0) return static_cast<double>(s.st_size);
   if (connections > kCountedConnections) return static_cast<double>(connections) + kOtherDescriptors;
   DIR* folder = ::opendir("/proc/self/fd");
-  if (folder == nullptr) return static_cast<double>(connections) + kOtherDescriptors;
-  double n = -1;  // the folder's own
+  if (folder == nullptr) return at_most;  // there is none left to count with
+  double n = -1;                          // the folder's own
   while (const dirent* entry = ::readdir(folder))
     if (entry->d_name[0] != '.') ++n;
   ::closedir(folder);
@@ -52,10 +43,17 @@ double count_descriptors(std::uint64_t connections) {
 
 }  // namespace
 
-ProcessSample sample_process(std::uint64_t connections) {
+ProcessReader::ProcessReader() : stat_fd_(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC)) {}
+ProcessReader::~ProcessReader() {
+  if (stat_fd_ >= 0) ::close(stat_fd_);
+}
+
+ProcessSample ProcessReader::sample(std::uint64_t connections) const {
   ProcessSample out;
+  std::array<char, 2048> buffer{};
+  const ssize_t length = ::pread(stat_fd_, buffer.data(), buffer.size() - 1, 0);
+  const std::string stat(buffer.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   // proc(5): fields are counted from behind the name, which may hold spaces and brackets.
-  const std::string stat = read_text("/proc/self/stat");
   if (const auto name_end = stat.rfind(')'); name_end != std::string::npos) {
     const double tick = static_cast<double>(::sysconf(_SC_CLK_TCK));
     const char* at = stat.c_str() + name_end + 4;  // behind ") S "
@@ -73,7 +71,7 @@ ProcessSample sample_process(std::uint64_t connections) {
   }
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) out.max_fds = static_cast<double>(limit.rlim_cur);
-  out.open_fds = count_descriptors(connections);
+  out.open_fds = count_descriptors(connections, out.max_fds);
   return out;
 }
 

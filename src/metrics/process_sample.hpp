@@ -12,8 +12,21 @@ struct ProcessSample {
   double threads = 0;
 };
 
-// connections: how many sockets are open, for where counting every descriptor would stall the loop. Counting is exact
-// below a few thousand, and always on kernels that tell the count of /proc/self/fd (Linux 6.2).
-[[nodiscard]] ProcessSample sample_process(std::uint64_t connections);
+// Reads this process. The one file it needs stays open, so that a process without a descriptor left can still be looked
+// at.
+class ProcessReader {
+ public:
+  ProcessReader();
+  ~ProcessReader();
+  ProcessReader(const ProcessReader&) = delete;
+  ProcessReader& operator=(const ProcessReader&) = delete;
+
+  // connections: how many sockets are open, for where counting every descriptor would stall the loop. Counting is exact
+  // below a few thousand, and always on kernels that tell the count of /proc/self/fd (Linux 6.2).
+  [[nodiscard]] ProcessSample sample(std::uint64_t connections) const;
+
+ private:
+  int stat_fd_;
+};
 
 }  // namespace tandem::metrics

@@ -210,7 +210,7 @@ struct Fetch::Call : std::enable_shared_from_this<Fetch::Call> {
       conditional = conditional || name == "If-None-Match";
     }
     head += "\r\n";
-    reader.emplace(request.max_body_bytes, request.any_status, conditional);
+    reader.emplace(request, conditional);
     // A server may answer and close before it has read everything, so that a failed write is no verdict: reading gives
     // it.
     const auto written = [self = shared_from_this()](Error, std::size_t) {

@@ -29,12 +29,18 @@ struct ReplyReader::Impl {
   using Parser = http::response_parser<http::string_body>;
 
   std::size_t max_body_bytes;
-  bool any_status, conditional, head_judged = false;
+  bool any_status, any_coding, conditional, head_judged = false;
   int interim = 0;
   std::string pending;  // bytes received, not yet consumed
   std::optional<Parser> parser;
 
-  Impl(std::size_t max, bool any, bool cond) : max_body_bytes(max), any_status(any), conditional(cond) { renew(); }
+  Impl(const FetchRequest& request, bool cond)
+      : max_body_bytes(request.max_body_bytes),
+        any_status(request.any_status),
+        any_coding(request.any_coding),
+        conditional(cond) {
+    renew();
+  }
 
   void renew() {
     parser.emplace();
@@ -83,7 +89,7 @@ struct ReplyReader::Impl {
     if (auto f = refused_status()) return f;
     const auto& head = parser->get();
     for (const auto& field : head) {
-      if (field.name() == http::field::content_encoding)
+      if (field.name() == http::field::content_encoding && !any_coding)
         return other("the body has a Content-Encoding, which nobody asked for");
       if (field.name() == http::field::transfer_encoding && !boost::beast::iequals(field.value(), "chunked"))
         return other("a Transfer-Encoding other than chunked");
@@ -108,8 +114,8 @@ struct ReplyReader::Impl {
   }
 };
 
-ReplyReader::ReplyReader(std::size_t max_body_bytes, bool any_status, bool conditional)
-    : impl_(std::make_unique<Impl>(max_body_bytes, any_status, conditional)) {}
+ReplyReader::ReplyReader(const FetchRequest& request, bool conditional)
+    : impl_(std::make_unique<Impl>(request, conditional)) {}
 ReplyReader::~ReplyReader() = default;
 
 std::optional<FetchResult> ReplyReader::feed(std::string_view bytes) {

@@ -8,7 +8,7 @@ namespace tandem::net {
 class ReplyReader {
  public:
   // conditional: If-None-Match was sent, so that a 304 is an answer.
-  ReplyReader(std::size_t max_body_bytes, bool any_status, bool conditional);
+  ReplyReader(const FetchRequest& request, bool conditional);
   ~ReplyReader();
 
   // Nothing: more bytes are needed. Bytes behind the answer are ignored.

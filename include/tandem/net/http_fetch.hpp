@@ -44,6 +44,7 @@ struct FetchRequest {
   Duration timeout = seconds(3);                             // covers everything from the look-up to the last byte
   std::size_t max_body_bytes = 1024 * 1024;
   std::string ca_file;      // empty: the system's CAs
+  bool any_coding = false;  // true: a body with a Content-Encoding is given as it came, for who wants to say so
   bool any_status = false;  // false: all but 200, and 304 where If-None-Match was sent, is a failure by its class
 };
 

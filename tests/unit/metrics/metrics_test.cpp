@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sys/resource.h>
 
 namespace tandem::metrics {
 namespace {
@@ -221,6 +222,18 @@ TEST(Metrics, TellsTheProcess) {
   const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   EXPECT_NEAR(value("process_start_time_seconds"), now, 120);
   EXPECT_GE(value("process_threads"), 1);
+}
+
+TEST(Metrics, TellsTheProcessWithoutADescriptorLeft) {
+  const Metrics metrics(no_traffic);
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const std::string text = metrics.scrape();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_GT(read_exposition(text).at("process_resident_memory_bytes").samples.at("process_resident_memory_bytes"), 1e6);
 }
 
 TEST(Metrics, NamesNoRoom) {

@@ -171,6 +171,16 @@ TEST(HttpFetch, GivesAnyStatusWhereAsked) {
   EXPECT_EQ(std::get<FetchAnswer>(result).body, "no map");
 }
 
+TEST(HttpFetch, GivesACodedBodyAsItCameWhereAsked) {
+  ScriptedOrigin origin(raw(http_answer("\x1f\x8b", "200 OK", "Content-Encoding: gzip\r\n")));
+  FetchRequest request;
+  request.url = origin.url();
+  request.any_coding = true;
+  const auto result = fetch_blocking(request);
+  ASSERT_EQ(outcome(result), "ok \x1f\x8b");
+  EXPECT_EQ(std::get<FetchAnswer>(result).header("content-encoding"), "gzip");
+}
+
 TEST(HttpFetch, BoundsASilentAndADribblingServerByOneDeadline) {
   const ScriptedOrigin::Script scripts[] = {[](const std::string&, OriginPeer& peer) {
                                               char c = 0;
