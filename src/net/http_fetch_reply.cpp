@@ -72,7 +72,8 @@ struct ReplyReader::Impl {
   }
 
   [[nodiscard]] FetchFailure failed(boost::system::error_code ec) const {
-    if (auto f = refused_status()) return *f;
+    // A head that is itself malformed says nothing, its status neither.
+    if (auto f = refused_status(); f && (parser->is_header_done() || ec == http::error::body_limit)) return *f;
     if (ec != http::error::body_limit) return other("a malformed HTTP answer: " + ec.message());
     FetchFailure f = other("the body is larger than " + std::to_string(max_body_bytes) + " bytes");
     f.cause = FetchCause::parse;

@@ -74,7 +74,14 @@ class StatusPage(RelayCase):
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.addCleanup(self.end_browser)
         port_file = os.path.join(self.folder, "DevToolsActivePort")
-        self.port = int(eventually(lambda: os.path.exists(port_file) and open(port_file, encoding="ascii").readline(), 30, what="the browser"))
+        self.port = int(eventually(lambda: self.first_line(port_file), 30, what="the browser"))
+
+    @staticmethod
+    def first_line(path):
+        if not os.path.exists(path):
+            return ""
+        with open(path, encoding="ascii") as file:
+            return file.readline().strip()
 
     def end_browser(self):
         self.browser.terminate()
