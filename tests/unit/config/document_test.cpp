@@ -12,7 +12,7 @@
 namespace tandem::config {
 namespace {
 
-const std::string kTop = TANDEM_VECTORS "/../../";
+const std::string kTop = TANDEM_SOURCE "/";
 
 std::string contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
