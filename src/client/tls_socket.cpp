@@ -132,9 +132,8 @@ class Socket final : public TlsSocket {
     error_code error;
     socket.close(error);
     socket.open(place.protocol(), error);
-    if (error) return end("socket: " + error.message());
-    if (!source_.is_unspecified()) socket.bind({source_, 0}, error);
-    if (error) return end("bind: " + error.message());
+    if (!error && !source_.is_unspecified()) socket.bind({source_, 0}, error);
+    if (error) return connect_next(error);  // of another family than the source, say
     socket.async_connect(place, [self = self()](const error_code& e) {
       if (self->closed_) return;
       e ? self->connect_next(e) : self->connected();
