@@ -74,6 +74,8 @@ struct Worker::Impl : std::enable_shared_from_this<Worker::Impl> {
             if (r.counter && r.stored.registrant) soft.count(*r.stored.registrant, *r.counter, now);
           } else if constexpr (std::is_same_v<T, relay::effect::WipeRoom>) {
             soft.wipe(r.room, now);
+          } else if constexpr (std::is_same_v<T, relay::effect::WipeBuckets>) {
+            soft.wipe(r.buckets, now);
           } else if constexpr (std::is_same_v<T, relay::effect::TouchRoom>) {
             soft.touch(r.room, r.at, now);
           } else if constexpr (std::is_same_v<T, relay::effect::StoreCounter>) {

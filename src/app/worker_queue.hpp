@@ -18,8 +18,8 @@
 namespace tandem::app {
 
 using StoreRequest = std::variant<relay::effect::LoadRoom, relay::effect::StoreRoom, relay::effect::WipeRoom,
-                                  relay::effect::TouchRoom, relay::effect::StoreCounter, relay::effect::StoreFloor,
-                                  relay::effect::StoreEgress, relay::effect::SweepIdle>;
+                                  relay::effect::WipeBuckets, relay::effect::TouchRoom, relay::effect::StoreCounter,
+                                  relay::effect::StoreFloor, relay::effect::StoreEgress, relay::effect::SweepIdle>;
 
 class WorkerQueue {
  public:

@@ -39,6 +39,7 @@ Snapshot Relay::Impl::snapshot(Now at) const {
     if (const auto end = drain.expected_end(at.mono)) s.draining.expected_end = left(*end);
   }
   s.egress_bytes_month = egress.bytes();
+  s.rooms_in_memory = registry.size();
   return s;
 }
 

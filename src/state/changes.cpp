@@ -26,7 +26,12 @@ void keep_latest(Map& map, std::size_t limit, TimeOf time_of) {
 
 }  // namespace
 
-RoomKey key_of(const RoomName& room) { return sha256(bytes_of(room.hex())); }
+RoomKey key_of(const RoomName& room) {
+  RoomKey key = sha256(bytes_of(room.hex()));
+  key[30] = static_cast<std::uint8_t>(room.bucket().value >> 8);
+  key[31] = static_cast<std::uint8_t>(room.bucket().value);
+  return key;
+}
 
 void Changes::put(const RoomKey& key, const relay::StoredRoom& room) {
   touches.erase(key);
@@ -36,6 +41,14 @@ void Changes::put(const RoomKey& key, const relay::StoredRoom& room) {
 void Changes::wipe(const RoomKey& key) {
   touches.erase(key);
   rooms[key] = std::nullopt;
+}
+
+void Changes::wipe(const std::vector<Bucket>& buckets, bool on_disk_too) {
+  const std::set<Bucket> gone(buckets.begin(), buckets.end());
+  const auto moved = [&](const auto& entry) { return gone.contains(bucket_of(entry.first)); };
+  std::erase_if(rooms, moved);
+  std::erase_if(touches, moved);
+  if (on_disk_too) wiped_buckets.insert(gone.begin(), gone.end());
 }
 
 void Changes::touch(const RoomKey& key, WallTime at) {
@@ -74,7 +87,7 @@ void Changes::bound(std::size_t limit) {
   keep_latest(counters, limit, [](const Counter& c) { return c.used; });
 }
 
-bool Changes::empty() const noexcept { return size() == 0 && !floor && !egress && !sweep; }
+bool Changes::empty() const noexcept { return size() == 0 && wiped_buckets.empty() && !floor && !egress && !sweep; }
 std::size_t Changes::size() const noexcept { return rooms.size() + touches.size() + counters.size(); }
 
 }  // namespace tandem::state

@@ -75,6 +75,7 @@ T SoftState::read(Read read, T otherwise, Now now) {
 std::optional<relay::StoredRoom> SoftState::room(const RoomName& name, Now now) {
   const RoomKey key = key_of(name);
   if (const auto held = changes_.rooms.find(key); held != changes_.rooms.end()) return held->second;
+  if (changes_.wiped_buckets.contains(name.bucket())) return std::nullopt;
   auto stored = read([&](Store& s) { return s.room(key); }, std::optional<relay::StoredRoom>(), now);
   if (const auto touched = changes_.touches.find(key); stored && touched != changes_.touches.end()) {
     stored->last_activity = std::max(stored->last_activity, touched->second);
@@ -109,6 +110,11 @@ void SoftState::wipe(const RoomName& name, Now now) {
   } else {
     changes_.rooms.erase(key_of(name));
   }
+  changed(now);
+}
+
+void SoftState::wipe(const std::vector<Bucket>& buckets, Now now) {
+  changes_.wipe(buckets, path_.has_value());
   changed(now);
 }
 
@@ -170,7 +176,7 @@ bool SoftState::flush(Now now) {
     }
   }
   const bool forgets =
-      changes_.sweep.has_value() || std::ranges::any_of(changes_.rooms, [](const auto& room) { return !room.second; });
+      changes_.sweep.has_value() || !changes_.wiped_buckets.empty() || std::ranges::any_of(changes_.rooms, [](const auto& room) { return !room.second; });
   std::optional<Sweep> rest = applied.more ? changes_.sweep : std::nullopt;
   changes_ = {};
   changes_.sweep = rest;

@@ -4,6 +4,7 @@
 #include "state/store_file.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace tandem::state {
 
@@ -28,6 +29,7 @@ constexpr char kSchema[] = R"sql(
   CREATE TABLE rooms(key BLOB PRIMARY KEY NOT NULL, verifier BLOB NOT NULL, registrant BLOB, last_activity INTEGER NOT NULL)
     WITHOUT ROWID;
   CREATE INDEX rooms_by_activity ON rooms(last_activity);
+  CREATE INDEX rooms_by_bucket ON rooms(substr(key, 31, 2));
   CREATE TABLE counters(key BLOB PRIMARY KEY NOT NULL, counter INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX counters_by_use ON counters(used);
   CREATE TABLE meta(name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -52,8 +54,8 @@ bool copy_exactly(ByteView from, Sha256& into) {
 struct Store::Impl {
   std::string path;
   ConnectionPtr connection;
-  Statement get_room, put_room, wipe_room, touch_room, sweep_rooms, get_counter, put_counter, sweep_counters, get_meta,
-      put_meta;
+  Statement get_room, put_room, wipe_room, wipe_bucket, touch_room, sweep_rooms, get_counter, put_counter,
+      sweep_counters, get_meta, put_meta;
 
   [[nodiscard]] Fault fault(int code, std::string_view doing) const {
     return sqlite_fault(connection.get(), code, path, doing);
@@ -69,6 +71,7 @@ struct Store::Impl {
          "INSERT INTO rooms VALUES(?1, ?2, ?3, ?4) ON CONFLICT(key) DO UPDATE SET verifier = excluded.verifier, "
          "registrant = excluded.registrant, last_activity = excluded.last_activity"},
         {&wipe_room, "DELETE FROM rooms WHERE key = ?1"},
+        {&wipe_bucket, "DELETE FROM rooms WHERE substr(key, 31, 2) = ?1"},
         {&touch_room, "UPDATE rooms SET last_activity = ?2 WHERE key = ?1 AND last_activity < ?2"},
         {&sweep_rooms, "DELETE FROM rooms WHERE key IN (SELECT key FROM rooms WHERE last_activity < ?1 LIMIT ?2)"},
         {&get_counter, "SELECT counter FROM counters WHERE key = ?1"},
@@ -108,6 +111,12 @@ struct Store::Impl {
   }
 
   std::optional<Fault> write_rooms(const Changes& changes) {
+    for (const Bucket bucket : changes.wiped_buckets) {
+      const std::array<std::uint8_t, 2> bytes{static_cast<std::uint8_t>(bucket.value >> 8),
+                                              static_cast<std::uint8_t>(bucket.value)};
+      wipe_bucket.bind(1, bytes);
+      if (const auto f = answer(wipe_bucket.run())) return f;
+    }
     for (const auto& [key, room] : changes.rooms) {
       if (!room) {
         wipe_room.bind(1, key);

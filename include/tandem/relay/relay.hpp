@@ -56,6 +56,7 @@ struct Snapshot {
     std::optional<Duration> next_eviction, expected_end;  // from now
   } draining;
   std::uint64_t egress_bytes_month = 0;
+  std::uint64_t rooms_in_memory = 0;  // those above, and what rests of rooms without sockets
 };
 
 // Why a join would be refused now (tandemctl explain).

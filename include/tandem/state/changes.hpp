@@ -13,13 +13,19 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <vector>
 
 namespace tandem::state {
 
-// Under which a room is stored: SHA-256 over the 64 characters of its name, of which the log's tag is the beginning. A
-// stolen state file names no room.
+// Under which a room is stored: SHA-256 over the 64 characters of its name, of which the log's tag is the beginning,
+// its last two bytes replaced by the room's bucket, so that a bucket that moved can be forgotten whole. A stolen state
+// file names no room.
 using RoomKey = Sha256;
 [[nodiscard]] RoomKey key_of(const RoomName& room);
+[[nodiscard]] constexpr Bucket bucket_of(const RoomKey& key) noexcept {
+  return {static_cast<std::uint16_t>(key[30] << 8 | key[31])};
+}
 
 struct Counter {
   std::uint32_t value = 0;
@@ -41,12 +47,14 @@ struct Changes {
   std::map<RoomKey, std::optional<relay::StoredRoom>> rooms;  // nothing: wiped
   std::map<RoomKey, WallTime> touches;                        // of rooms that are not in `rooms`
   std::map<relay::KeyId, Counter> counters;
+  std::set<Bucket> wiped_buckets;  // forgotten on disk before `rooms` and `touches` are written
   std::optional<MapVersion> floor;
   std::optional<Egress> egress;
   std::optional<Sweep> sweep;
 
   void put(const RoomKey& key, const relay::StoredRoom& room);
   void wipe(const RoomKey& key);
+  void wipe(const std::vector<Bucket>& buckets, bool on_disk_too);
   void touch(const RoomKey& key, WallTime at);                               // never backwards
   void count(const relay::KeyId& key, std::uint32_t counter, WallTime now);  // never backwards
   void sweep_later(Sweep what);

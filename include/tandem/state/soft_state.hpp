@@ -48,6 +48,7 @@ class SoftState {
   // ---- changing
   void put(const RoomName& name, const relay::StoredRoom& room, Now now);
   void wipe(const RoomName& name, Now now);
+  void wipe(const std::vector<Bucket>& buckets, Now now);
   void touch(const RoomName& name, WallTime at, Now now);
   void count(const relay::KeyId& key, std::uint32_t counter, Now now);
   void set_floor(MapVersion floor, Now now);

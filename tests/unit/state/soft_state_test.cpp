@@ -93,6 +93,27 @@ TEST_F(SoftStateTest, WipedRoomIsGoneAtOnceThoughTheDiskStillHoldsIt) {
   EXPECT_FALSE(s.room(room(1), now));
 }
 
+TEST_F(SoftStateTest, AWipedBucketLosesItsRoomsOnDiskAndInMemoryAndNoOthers) {
+  for (const bool on_disk : {true, false}) {
+    SoftState s = make(on_disk ? std::optional(path) : std::nullopt);
+    ASSERT_FALSE(s.open(now));
+    s.put(room(1), stored(1), now);
+    s.put(room(2), stored(2), now);
+    ASSERT_NE(room(1).bucket(), room(2).bucket());
+    ASSERT_TRUE(s.flush(now));
+    s.touch(room(1), now.wall, now);
+    s.wipe(std::vector{room(1).bucket(), room(3).bucket()}, now);
+    EXPECT_FALSE(s.room(room(1), now));
+    EXPECT_TRUE(s.room(room(2), now));
+    s.put(room(3), stored(3), now);  // it came back
+    ASSERT_TRUE(s.flush(now));
+    EXPECT_FALSE(s.room(room(1), now));
+    EXPECT_TRUE(s.room(room(2), now));
+    EXPECT_TRUE(s.room(room(3), now));
+  }
+  EXPECT_TRUE(faults.empty());
+}
+
 TEST_F(SoftStateTest, TouchCountsBeforeItIsWritten) {
   SoftState s = opened();
   s.put(room(1), stored(1), now);
