@@ -8,6 +8,7 @@ relay::Settings relay_settings(const config::Config& config) {
   s.resolved = config.resolved();
   s.attest_required = config.attest.required;
   s.attest_configured = config.attest.app_id.has_value();
+  s.app_id = config.attest.app_id.value_or("");
 
   s.meter.messages_per_second = config.limits.messages_per_second;
   s.meter.bytes_per_window = config.limits.room_bytes_per_day.value;
