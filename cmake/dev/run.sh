@@ -45,7 +45,7 @@ finish() {
   trap - EXIT INT TERM
   # Ctrl-C reaches the whole group; a signal to this script alone has to be passed on.
   for pid in $guests $relay; do kill -TERM "$pid" 2>/dev/null || true; done
-  if [ -n "$relay" ]; then wait "$relay" 2>/dev/null || true; echo "   relay stopped" >&2; fi
+  if [ -n "$relay" ]; then wait "$relay" 2>/dev/null && echo "   relay stopped" >&2; fi
 }
 trap finish EXIT
 trap 'exit 0' INT TERM
@@ -66,8 +66,8 @@ echo "   relay    https://localhost:$port   (certificate: $dir/tls/fullchain.pem
 echo "   page     http://127.0.0.1:$admin_port/        figures  http://127.0.0.1:$admin_port/status   log  $dir/log"
 echo "   Ctrl-C stops everything."
 echo
-# The pair comes back every few seconds, so that there is something to see.
-(while sleep 3; do "$bin/tandemctl" probe "https://localhost:$port" >/dev/null 2>&1 || true; done) &
+# A mac and a phone that go on talking, so that there is something to see.
+"$bin/tandemctl" bench "https://localhost:$port" --load throughput --rooms 1 --frame 4096 --rate 10 --seconds 604800 >/dev/null 2>&1 &
 guests=$!
 /usr/bin/python3 cmake/dev/figures.py "http://127.0.0.1:$admin_port" "$seconds" &
 figures=$!
