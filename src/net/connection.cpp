@@ -322,7 +322,10 @@ void Connection::stop_serving() {
 void Connection::read_last() {
   // What its client sent before it heard of the end and the kernel has acknowledged was taken in: once around the
   // socket buffer.
-  for (int i = 0; i < 4 && phase_ == Phase::admitted && wants_read(); ++i) receive(LoopBuffers::kCipherIn / 2);
+  for (int i = 0; i < 4 && phase_ == Phase::admitted && wants_read(); ++i) {
+    receive(LoopBuffers::kCipherIn / 2);
+    if (peer_ != nullptr) peer_->transport_.flush();  // so that the next step sees whether it takes more
+  }
   loop_.touch(*this);
 }
 

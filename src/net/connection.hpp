@@ -102,6 +102,7 @@ class Connection final : public TimerNode,
   void consume_frames(std::span<const std::uint8_t> in);
   void begin_frame();
   [[nodiscard]] std::size_t take_payload(std::span<const std::uint8_t> in);
+  void gather(std::unique_ptr<std::string>& target, std::span<const std::uint8_t> piece);
   void end_frame();
   void control_frame();
   void message_complete();

@@ -41,6 +41,7 @@ void Connection::fault(CloseReason reason) {
   note_end(Initiator::relay, close_code(reason), reason);
   leave_splice();
   close_with(close_code(reason), close_text(reason), stalled_out_ ? kSlowGrace : kAnswer);
+  answered_ = garbled_;  // an answer could not be told from the rest: half-close as soon as ours is out
   loop_.dispatch(relay::event::SocketEnded{id_});
 }
 

@@ -64,27 +64,30 @@ void Connection::begin_frame() {
 std::size_t Connection::take_payload(std::span<const std::uint8_t> in) {
   const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), reader_.remaining()));
   const auto piece = in.first(n);
-  if (is_control(reader_.opcode()) || phase_ == Phase::pending) {
-    // Control frames and messages before admission are gathered; both are small.
-    auto& text = assembly_;
-    const bool control = is_control(reader_.opcode());
-    auto& target = control ? control_ : text;
-    if (target == nullptr) target = std::make_unique<std::string>();
-    const std::size_t at = target->size();
-    target->resize(at + n);
-    reader_.take(reinterpret_cast<std::uint8_t*>(target->data()) + at, piece);
+  if (is_control(reader_.opcode())) {
+    gather(control_, piece);
+  } else if (phase_ == Phase::pending) {
+    gather(assembly_, piece);
   } else if (phase_ == Phase::admitted) {
     loop_.batch.bytes += n;
     bytes_in_ += n;
-    if (course_ == Course::skip || course_ == Course::none)
-      reader_.skip(n);
-    else
+    if (course_ == Course::fresh || course_ == Course::begun)
       forward(piece);
+    else
+      reader_.skip(n);
   } else {
     reader_.skip(n);
   }
   if (reader_.remaining() == 0) end_frame();
   return n;
+}
+
+// Control frames and messages before admission are small and are put together before they are looked at.
+void Connection::gather(std::unique_ptr<std::string>& target, std::span<const std::uint8_t> piece) {
+  if (target == nullptr) target = std::make_unique<std::string>();
+  const std::size_t at = target->size();
+  target->resize(at + piece.size());
+  reader_.take(reinterpret_cast<std::uint8_t*>(target->data()) + at, piece);
 }
 
 void Connection::end_frame() {

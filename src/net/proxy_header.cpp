@@ -30,6 +30,7 @@ Parsed parse_1(std::string_view in) {
     if (in.size() >= kMaxLine1 || in.find('\n') != std::string_view::npos) return ProxyBroken{};
     return ProxyNeedMore{};
   }
+  if (in.substr(0, end).find('\n') != std::string_view::npos) return ProxyBroken{};
   std::string_view line = in.substr(kSignature1.size(), end - kSignature1.size());
   if (line == "UNKNOWN" || line.starts_with("UNKNOWN ")) return ProxyHeader{end + 2, std::nullopt};
   std::array<std::string_view, 5> words;

@@ -67,7 +67,10 @@ constexpr std::size_t kSendAtOnce = 8 * 1024;
 
 Transport::Transport(Socket socket, LoopBuffers& buffers) : socket_(std::move(socket)), buffers_(buffers) {}
 
-Transport::~Transport() { close(); }
+// A closed one may outlive the loop inside one of Asio's handlers.
+Transport::~Transport() {
+  if (open()) close();
+}
 
 void Transport::start_tls(ssl_st* ssl) {
   assert(ssl_ == nullptr);
