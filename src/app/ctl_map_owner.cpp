@@ -26,7 +26,9 @@ void look_up(Owned& owned, const shard::ShardMap& map) {
 Owned of_pairing_url(MapCommand& c, const std::string& text) {
   const auto parsed = protocol::parse_pairing_url(text);
   if (const auto* fault = std::get_if<protocol::PairingUrlFault>(&parsed))
-    throw MapError("usage", fault->parameter + ": " + fault->message,
+    throw MapError("usage",
+                   fault->parameter + ": " + fault->message +
+                       (fault->parameter.starts_with("re") ? " (v=1 carries relay=, v=2 carries resolver=)" : ""),
                    {{"parameter", fault->parameter}, {"value", fault->value}}, kWrong);
   const auto& url = std::get<protocol::PairingUrl>(parsed);
   Owned owned{url.room(), url.resolved ? "resolved" : "direct", {}, {}};

@@ -156,12 +156,16 @@ int map_check(MapCommand& c, const std::string& source, bool strict) {
     name = c.need_store().map_path();
     text = c.need_store().text();
   } else if (is_url(source)) {
-    const net::FetchAnswer answer = fetch_map(source);
+    const net::FetchAnswer answer = fetch_map(source, true);
     warnings = answer_warnings(answer, source, c.options.poll_interval);
     text = answer.body;
   } else {
     text = read_source(source);
   }
+  const bool coded = !warnings.empty() && warnings.front().code == "content_encoding";
+  if (coded && std::holds_alternative<shard::MapFault>(ShardMap::parse(text)))
+    throw MapError("fetch_failed", name + ": other: " + warnings.front().message,
+                   {{"cause", "other"}, {"value", name}});
   const ShardMap map = parse_map(name, text);
   for (MapWarning& w : map_warnings(map)) warnings.push_back(std::move(w));
   if (source.empty())

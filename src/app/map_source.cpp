@@ -1,5 +1,6 @@
 #include "tandem/app/map_source.hpp"
 
+#include "app/map_gunzip.hpp"
 #include "tandem/app/map_error.hpp"
 #include "tandem/app/map_files.hpp"
 
@@ -30,14 +31,19 @@ std::string read_source(const std::string& file) {
   throw MapError("fetch_failed", file + ": " + why, {{"cause", "other"}, {"value", file}});
 }
 
-net::FetchAnswer fetch_map(const std::string& url) {
+net::FetchAnswer fetch_map(const std::string& url, bool any_coding) {
   constexpr int kAttempts = 3;
   for (int attempt = 1;; ++attempt) {
     net::FetchRequest request;
     request.url = url;
     request.max_body_bytes = shard::kMaxMapBytes;
+    request.any_coding = any_coding;
     auto result = net::fetch_blocking(std::move(request));
-    if (auto* answer = std::get_if<net::FetchAnswer>(&result)) return std::move(*answer);
+    if (auto* answer = std::get_if<net::FetchAnswer>(&result)) {
+      if (answer->header("content-encoding"))
+        if (auto plain = gunzip(answer->body, shard::kMaxMapBytes)) answer->body = *std::move(plain);
+      return std::move(*answer);
+    }
     const auto& failure = std::get<net::FetchFailure>(result);
     if (failure.retryable && attempt < kAttempts) continue;
     const std::string cause(label(failure.cause));
