@@ -271,8 +271,7 @@ void Relay::Impl::on(const event::Stored& e) {
   Entry* entry = registry.find(write.room);
   assert(entry && entry->busy > 0);
   --entry->busy;
-  // Without the store, memory is all there is: the room then stays in it, verifier or the lack of one.
-  entry->unsaved = !e.ok;
+  // A write that failed still counts in the store's memory, for as long as the process lives.
   if (e.ok || write.endpoint == Endpoint::register_) {
     answer(write.request, write.endpoint, Answer::ok, protocol::ok_body());
   } else {

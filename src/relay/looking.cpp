@@ -115,7 +115,7 @@ bool Relay::Impl::is_consistent() const {
       ++draining;
       good = good && entry.room.pending_count() == 0 && draining_rooms.contains(entry.serial);
     }
-    if (!live && entry.busy == 0 && !entry.unsaved && entry.room.next_deadline(policy) > now.mono) {
+    if (!live && entry.busy == 0 && entry.room.next_deadline(policy) > now.mono) {
       good = good && !entry.room.is_forgettable(now.mono);
     }
   });

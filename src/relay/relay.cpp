@@ -80,7 +80,7 @@ void Relay::Impl::settle(Entry& entry) {
     end_drain_if_empty();
     if (wait_ended[bucket.value]) return forget(entry);
   }
-  if (entry.busy == 0 && !entry.unsaved && entry.room.is_forgettable(now.mono)) registry.erase(entry);
+  if (entry.busy == 0 && entry.room.is_forgettable(now.mono)) registry.erase(entry);
 }
 
 // Last in every call: nobody holds an entry any more.

@@ -125,7 +125,6 @@ void Relay::Impl::evict(Entry& entry) {
 
 void Relay::Impl::forget(Entry& entry) {
   entry.room.forget(policy);
-  entry.unsaved = false;
   registry.settle(entry, kNever);
   if (entry.busy == 0) registry.erase(entry);
 }

@@ -39,8 +39,7 @@ void Registry::settle(Entry& entry, TimePoint deadline) {
   }
   count(entry, state, entry.room.pending_count(), entry.room.admitted_count());
   set_deadline(entry, deadline);
-  const bool rests = state == RoomState::empty && entry.busy == 0;
-  move_in_rest(entry, !rests ? Entry::Rest::none : entry.unsaved ? Entry::Rest::unsaved : Entry::Rest::plain);
+  set_resting(entry, state == RoomState::empty && entry.busy == 0);
 }
 
 void Registry::erase(Entry& entry) {
@@ -48,17 +47,13 @@ void Registry::erase(Entry& entry) {
   count(entry, RoomState::empty, 0, 0);
   --census_.rooms[static_cast<std::size_t>(RoomState::empty)];
   set_deadline(entry, kNever);
-  move_in_rest(entry, Entry::Rest::none);
+  set_resting(entry, false);
   leave_bucket(entry);
   const RoomName name = entry.room.name();  // the key must outlive the entry
   rooms_.erase(name);
 }
 
-Entry* Registry::overflow() {
-  if (resting_.size() > max_resting_) return resting_.front();
-  if (resting_unsaved_.size() > max_resting_) return resting_unsaved_.front();
-  return nullptr;
-}
+Entry* Registry::overflow() { return resting_.size() > max_resting_ ? resting_.front() : nullptr; }
 
 Entry* Registry::first_in(Bucket bucket) const {
   const auto it = buckets_.find(bucket);
@@ -79,11 +74,14 @@ void Registry::count(Entry& entry, RoomState state, std::size_t pending, std::si
   entry.admitted_counted_ = static_cast<std::uint16_t>(admitted);
 }
 
-void Registry::move_in_rest(Entry& entry, Entry::Rest to) {
-  if (entry.rest_ == to) return;
-  if (entry.rest_ != Entry::Rest::none) rest_list(entry.rest_).remove(entry);
-  entry.rest_ = to;
-  if (to != Entry::Rest::none) rest_list(to).push_back(entry);
+void Registry::set_resting(Entry& entry, bool rests) {
+  if (entry.resting_ == rests) return;
+  entry.resting_ = rests;
+  if (rests) {
+    resting_.push_back(entry);
+  } else {
+    resting_.remove(entry);
+  }
 }
 
 void Registry::leave_bucket(Entry& entry) {
@@ -160,8 +158,8 @@ bool Registry::is_consistent() const {
       ++in_heap;
       if (entry->heap_slot_ >= heap_.size() || heap_[entry->heap_slot_] != entry.get()) return false;
     }
-    if (entry->rest_ != Entry::Rest::none) ++in_rest;
-    if ((entry->rest_ != Entry::Rest::none) != (entry->counted == RoomState::empty && entry->busy == 0)) return false;
+    if (entry->resting_) ++in_rest;
+    if (entry->resting_ != (entry->counted == RoomState::empty && entry->busy == 0)) return false;
   }
   for (std::uint32_t slot = 1; slot < heap_.size(); ++slot) {
     if (heap_[(slot - 1) / 2]->deadline_ > heap_[slot]->deadline_) return false;
@@ -174,7 +172,7 @@ bool Registry::is_consistent() const {
   }
   return seen.rooms == census_.rooms && seen.pending_sockets == census_.pending_sockets &&
          seen.admitted_sockets == census_.admitted_sockets && in_heap == heap_.size() &&
-         in_rest == resting_.size() + resting_unsaved_.size() && in_buckets == rooms_.size();
+         in_rest == resting_.size() && in_buckets == rooms_.size();
 }
 
 }  // namespace tandem::room

@@ -73,6 +73,7 @@ struct RoomLoaded {
   RoomName room;
   std::optional<StoredRoom> stored;
 };  // answers effect::LoadRoom
+// ok false: not durable; the store answers LoadRoom by it all the same, from memory, while it can.
 struct Stored {
   std::uint64_t id;
   bool ok;

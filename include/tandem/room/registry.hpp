@@ -24,15 +24,13 @@ struct Entry {
   Room room;
   std::uint64_t serial = 0;  // given when the room got its first socket, ascending; 0: it never had one
   std::uint32_t busy = 0;    // requests and writes that will come back to this room: not to be forgotten before
-  bool unsaved = false;      // the store could not take what this room promised: memory is all there is
   RoomState counted = RoomState::empty;
 
  private:
   friend class Registry;
-  enum class Rest : std::uint8_t { none, plain, unsaved };
   static constexpr std::uint32_t kNotInHeap = UINT32_MAX;
 
-  Rest rest_ = Rest::none;
+  bool resting_ = false;
   std::uint32_t heap_slot_ = kNotInHeap;
   std::uint16_t pending_counted_ = 0, admitted_counted_ = 0;
   TimePoint deadline_ = kNever;
@@ -65,8 +63,7 @@ class Registry {
   // After any change: census, deadline, place in line. `deadline`: when the room must be looked at again.
   void settle(Entry& entry, TimePoint deadline);
   void erase(Entry& entry);
-  // A resting room that must go because too many rest, oldest first, those that are saved elsewhere first; null where
-  // none must.
+  // The room that has rested longest, where too many rest; null where not.
   [[nodiscard]] Entry* overflow();
 
   [[nodiscard]] Entry* first_in(Bucket bucket) const;
@@ -92,10 +89,7 @@ class Registry {
   using RestList = HookedList<Entry, &Entry::in_rest_>;
 
   void count(Entry& entry, RoomState state, std::size_t pending, std::size_t admitted);
-  void move_in_rest(Entry& entry, Entry::Rest to);
-  [[nodiscard]] RestList& rest_list(Entry::Rest which) {
-    return which == Entry::Rest::plain ? resting_ : resting_unsaved_;
-  }
+  void set_resting(Entry& entry, bool rests);
   void leave_bucket(Entry& entry);
   void set_deadline(Entry& entry, TimePoint deadline);
   void sift_up(std::uint32_t slot);
@@ -105,7 +99,7 @@ class Registry {
   std::unordered_map<RoomName, std::unique_ptr<Entry>, KeyedHash> rooms_;
   std::unordered_map<Bucket, BucketList> buckets_;
   std::vector<Entry*> heap_;  // by deadline, the nearest first
-  RestList resting_, resting_unsaved_;
+  RestList resting_;
   std::size_t max_resting_;
   std::uint64_t next_serial_ = 1;
   Census census_;

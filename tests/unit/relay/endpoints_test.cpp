@@ -234,8 +234,7 @@ TEST(Delete, WithoutAStoreMemoryIsWipedAndTheAnswerSaysSo) {
   EXPECT_EQ(a.error(), "state unavailable");
   EXPECT_CLOSED(w, mac, CloseReason::room_deleted);
   w.pass(std::chrono::hours(1));
-  EXPECT_TRUE(w.stored.contains(kRoom)) << "the store still has it";
-  EXPECT_TRUE(w.clients[w.join(kRoom, Role::mac)].admitted) << "memory knows better";
+  EXPECT_TRUE(w.clients[w.join(kRoom, Role::mac)].admitted);
 }
 
 // Thirty days made three hours: virtual time is cheap, not free.

@@ -261,14 +261,12 @@ class World {
         event::RoomLoaded{e.room, it == stored.end() ? std::nullopt : std::optional<StoredRoom>(it->second)});
   }
   void perform(effect::StoreRoom& e) {
-    if (store_works) {
-      stored[e.room] = e.stored;
-      if (e.counter) counters[*e.stored.registrant] = *e.counter;
-    }
+    stored[e.room] = e.stored;  // where it does not work this is its memory
+    if (e.counter) counters[*e.stored.registrant] = *e.counter;
     from_store.push_back(event::Stored{e.id, store_works});
   }
   void perform(effect::WipeRoom& e) {
-    if (store_works) stored.erase(e.room);
+    stored.erase(e.room);
     if (e.id != 0) from_store.push_back(event::Stored{e.id, store_works});
   }
   void perform(effect::WipeBuckets& e) {
