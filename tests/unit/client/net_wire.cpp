@@ -1,0 +1,2 @@
+// The certificates of net's tests, for this room's tests as well.
+#include "unit/net/wire.cpp"
