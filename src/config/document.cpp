@@ -1,4 +1,5 @@
 #include "tandem/config/schema.hpp"
+#include "tandem/config/units.hpp"
 
 #include <algorithm>
 
@@ -24,7 +25,10 @@ std::string type_name(const Rule& rule) {
     case Type::rate: out = "number above 0"; break;
     case Type::percent: out = "number, 0 to 100"; break;
     case Type::duration: out = rule.zero_allowed ? "duration, may be 0" : "duration"; break;
-    case Type::size: out = "size"; break;
+    case Type::size:
+      out = "size";
+      if (rule.least.value > 1) out += ", " + format_size(rule.least) + " to " + format_size(rule.most);
+      break;
     case Type::address: out = "address:port"; break;
     case Type::addresses: out = "list of address:port"; break;
     case Type::networks: out = "list of address ranges"; break;

@@ -130,6 +130,10 @@ Fault read_value(const json& v, const Reading& r, ByteCount& out) {
     return ValueFault{"", "at most \"1048576TiB\", found " + excerpt(v)};
   if (!n) return unlike(v, r.rule);
   if (n->value == 0) return not_above_zero(v);
+  if (*n < r.rule.least || *n > r.rule.most) {
+    return ValueFault{
+        "", "must be from " + format_size(r.rule.least) + " to " + format_size(r.rule.most) + ", found " + excerpt(v)};
+  }
   out = *n;
   return std::nullopt;
 }

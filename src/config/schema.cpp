@@ -25,6 +25,7 @@ class Table {
 };
 
 Rule of(Type type) { return {.type = type}; }
+Rule buffer(std::uint64_t least, std::uint64_t most) { return {.type = Type::size, .least = {least}, .most = {most}}; }
 Rule or_null(Type type) { return {.type = type, .nullable = true}; }
 Rule one_of(std::vector<std::string> words) { return {.type = Type::choice, .choices = std::move(words)}; }
 
@@ -158,11 +159,11 @@ void add_limits(Table& t) {
       "limits.rooms", [](auto& c) -> auto& { return c.limits.rooms; }, of(Type::count), "200000", now,
       "Rooms with a socket at once. At the ceiling new rooms are refused; joins to a room that exists pass.");
   t.add(
-      "limits.splice_buffer", [](auto& c) -> auto& { return c.limits.splice_buffer; }, of(Type::size), R"("64KiB")",
-      now, "What may wait inside the relay in each direction of a splice. For new sockets.");
+      "limits.splice_buffer", [](auto& c) -> auto& { return c.limits.splice_buffer; }, buffer(4 << 10, 64 << 20),
+      R"("64KiB")", now, "What may wait inside the relay in each direction of a splice. For new sockets.");
   t.add(
-      "limits.socket_buffer", [](auto& c) -> auto& { return c.limits.socket_buffer; }, of(Type::size), R"("256KiB")",
-      now, "The kernel's receive buffer of one socket, as the kernel counts it. For new sockets.");
+      "limits.socket_buffer", [](auto& c) -> auto& { return c.limits.socket_buffer; }, buffer(4 << 10, 1 << 30),
+      R"("256KiB")", now, "The kernel's receive buffer of one socket, as the kernel counts it. For new sockets.");
   t.add(
       "limits.room_bytes_per_second", [](auto& c) -> auto& { return c.limits.room_bytes_per_second; },
       or_null(Type::size), "null", now, "Paces the payload of one room by backpressure. null: not paced.");

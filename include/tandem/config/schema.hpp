@@ -38,8 +38,9 @@ enum class Reload : std::uint8_t { now, restart };
 struct Rule {
   Type type = Type::text;
   bool nullable = false;
-  bool zero_allowed = false;           // durations only
-  std::vector<std::string> choices{};  // the valid words, in the order of the enumeration
+  bool zero_allowed = false;             // durations only
+  ByteCount least{1}, most{1ull << 60};  // sizes only
+  std::vector<std::string> choices{};    // the valid words, in the order of the enumeration
 };
 
 struct ValueFault {

@@ -93,6 +93,8 @@ const std::vector<Wrong> kWrong = {
     {R"({"limits": {"message_bytes": "256KB"}})", "limits.message_bytes", {"B KiB MiB GiB TiB"}},
     {R"({"limits": {"message_bytes": "KiB"}})", "limits.message_bytes", {"a number and its unit"}},
     {R"({"limits": {"message_bytes": "99999999TiB"}})", "limits.message_bytes", {"at most"}},
+    {R"({"limits": {"splice_buffer": "1GiB"}})", "limits.splice_buffer", {"from 4KiB to 64MiB"}},
+    {R"({"limits": {"socket_buffer": "1B"}})", "limits.socket_buffer", {"from 4KiB to 1GiB"}},
     {R"({"timeouts": {"stall": "0s"}})", "timeouts.stall", {"above zero"}},
     {R"({"timeouts": {"stall": "-3s"}})", "timeouts.stall", {"ms s m h d"}},
     {R"({"timeouts": {"stall": "30 sec"}})", "timeouts.stall", {"ms s m h d"}},
