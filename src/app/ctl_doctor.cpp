@@ -87,7 +87,7 @@ int doctor(const DoctorOptions& options) {
   tell(examine_descriptors(c, descriptor_limit_of_relay(c)));
   tell(examine_kernel(c, "/proc"));
   if (!options.json) {
-    std::cout << (wrong == 0 ? "\nall good" : "\n" + std::to_string(wrong) + " wrong");
+    std::cout << (wrong == 0 ? "\nnothing is wrong" : "\n" + std::to_string(wrong) + " wrong");
     if (warnings != 0) std::cout << ", " << warnings << (warnings == 1 ? " warning" : " warnings");
     std::cout << std::endl;
   }

@@ -52,7 +52,7 @@ class Checked(unittest.TestCase):
 
     def test_a_fault_is_one_line_with_file_line_and_key(self):
         self.refused(r"relay\.jsonc:\d+: limits\.sokets: unknown key; did you mean limits\.sockets", change={"limits": {"sokets": 1}})
-        self.refused(r"relay\.jsonc:2: .*comma", text='{"hostname": "a.test",\n}')
+        self.refused(r"relay\.jsonc:1: .*comma", text='{"hostname": "a.test",\n}')
         self.refused(r"object", text="[]")
         self.refused(r"duplicate", text='{"log": {},\n "log": {}}')
 
@@ -125,7 +125,16 @@ class Generated(unittest.TestCase):
             self.assertIn(f".SS tandemctl {command}\n", page)
 
 
-class Reloaded(RelayCase):
+class PairCase(RelayCase):
+    def pair(self, relay, room=None):
+        """A pair that lives until the end of the test. -> (mac, phone)"""
+        pair = relay.pair(room)
+        for end in pair:
+            self.addCleanup(end.drop)
+        return pair
+
+
+class Reloaded(PairCase):
     def reload(self, relay, change, says):
         """Applies a change to the file, sends SIGHUP, and waits for the log to say so. -> the new part of the log"""
         relay.config = layered(relay.config, change)
@@ -136,7 +145,7 @@ class Reloaded(RelayCase):
 
     def test_limits_apply_at_once_and_live_pairs_never_notice(self):
         relay = self.relay()
-        mac, phone = relay.pair()
+        mac, phone = self.pair(relay)
         self.reload(relay, {"limits": {"message_bytes": "1KiB", "sockets_per_client": 3}}, r"limits\.message_bytes")
         mac.send(b"x" * 1000)
         self.assertEqual(phone.message(), b"x" * 1000)
@@ -147,7 +156,7 @@ class Reloaded(RelayCase):
         log = self.reload(relay, {"listen": [f"127.0.0.1:{free_port()}"], "log": {"level": "debug"}}, r"restart")
         self.assertRegex(log, r"listen.*restart|restart.*listen")
         before = len(relay.log())
-        relay.pair()
+        self.pair(relay)
         eventually(lambda: "debug: hello" in relay.log()[before:], what="debug lines")
 
     def test_a_bad_file_is_refused_whole(self):
@@ -155,7 +164,7 @@ class Reloaded(RelayCase):
         good = dict(relay.config)
         log = self.reload(relay, {"limits": {"sokets": 1, "message_bytes": "1KiB"}}, r"limits\.sokets")
         self.assertNotIn("applied", log)
-        mac, phone = relay.pair()
+        mac, phone = self.pair(relay)
         mac.send(b"y" * 5000)
         self.assertEqual(phone.message(), b"y" * 5000)
         relay.config = good
@@ -164,22 +173,22 @@ class Reloaded(RelayCase):
         relay = self.relay({"log": {"level": "info"}})
         relay.signal(signal.SIGUSR2)
         eventually(lambda: "toggled" in relay.log(), what="the toggle in the log")
-        relay.pair()
+        self.pair(relay)
         eventually(lambda: "debug: hello" in relay.log(), what="debug lines")
         relay.signal(signal.SIGUSR2)
         eventually(lambda: "level=info" in relay.log(), what="the second toggle")
         time.sleep(0.2)
         before = len(relay.log())
-        relay.pair()
+        self.pair(relay)
         time.sleep(0.2)
         self.assertNotIn("debug:", relay.log()[before:])
 
 
-class Logged(RelayCase):
+class Logged(PairCase):
     def test_a_room_is_followed_by_its_tag_alone(self):
         relay = self.relay({"log": {"level": "debug"}})
         room = new_room()
-        mac, phone = relay.pair(room)
+        mac, phone = self.pair(relay, room)
         phone.close()
         self.assert_ends(mac, 1001, "peer gone")
         line = eventually(lambda: re.search(rf"^.*closed room={tag(room)} .*role=mac code=1001 reason=\"peer gone\" by=relay.*$", relay.log(), re.M))
@@ -188,7 +197,7 @@ class Logged(RelayCase):
 
     def test_json_lines_are_objects(self):
         relay = self.relay({"log": {"level": "debug", "format": "json"}})
-        relay.pair()
+        self.pair(relay)
         relay.signal(signal.SIGHUP)
         time.sleep(0.3)
         self.assertEqual(relay.stop(), 0)
@@ -215,7 +224,7 @@ class Logged(RelayCase):
             mac, phone = relay.pair()
             mac.drop()
             phone.drop()
-        mac, phone = relay.pair()
+        mac, phone = self.pair(relay)
         mac.text("still here")
         self.assertEqual(phone.message(), b"still here")
         relay.port = first
@@ -231,10 +240,10 @@ class Logged(RelayCase):
             return False
 
 
-class Asked(RelayCase):
+class Asked(PairCase):
     def test_status_in_words_and_as_json(self):
         relay = self.relay()
-        relay.pair()
+        self.pair(relay)
         ran = program("tandemctl", "status", "--config", relay.config_path)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         for part in (HOST, "direct", f"{BUCKETS} of {BUCKETS} buckets (all)", "1 spliced"):
@@ -272,7 +281,7 @@ class Asked(RelayCase):
         room = new_room()
         self.assertRegex(explained(room), rf"tag {tag(room)}")
         self.assertIn("mac offline", explained(room))                          # nobody is there
-        mac, phone = relay.pair(room)
+        mac, _ = self.pair(relay, room)
         self.assertIn("mac and phone are connected", explained(room))
         mac.send(b"z" * 20000)
         eventually(lambda: "daily quota exceeded" in explained(room), what="the spent quota")
@@ -283,8 +292,6 @@ class Asked(RelayCase):
         self.assertIn("misdirected", said)
         self.assertEqual(json.loads(explained(room, "--json"))["tag"], tag(room))
         self.assertEqual(program("tandemctl", "explain", "nonsense", "--config", relay.config_path).returncode, 1)
-        mac.drop()
-        phone.drop()
 
     def test_doctor_is_content_with_a_sound_relay_and_names_each_fault(self):
         port = free_port()
