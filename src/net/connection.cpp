@@ -121,8 +121,8 @@ bool Connection::wants_read() {
              (http_->state != HttpSession::State::waiting || http_->buffer.size() < HttpSession::kReadAhead);
     case Phase::pending: return stash_ == nullptr;
     case Phase::admitted: {
-      const bool blocked = stash_ != nullptr || box_waiting_ || pace_due_ != kNever ||
-                           (peer_ != nullptr && peer_->transport_.pending() != 0);
+      const bool blocked =
+          stash_ != nullptr || box_waiting_ || pace_due_ != kNever || (peer_ != nullptr && peer_->full());
       unread_ = unread_ || blocked;
       return !blocked;
     }
@@ -261,7 +261,7 @@ void Connection::settle() {
       finish_batch();
       if (phase_ == Phase::dead) return;
     }
-    if (pongs_ != nullptr && transport_.pending() == 0) {
+    if (pongs_ != nullptr && !full()) {
       flush_pongs();
       transport_.flush();
     }

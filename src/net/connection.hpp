@@ -120,6 +120,8 @@ class Connection final : public TimerNode,
   void account();
   void part_from(Connection& leaver);
   [[nodiscard]] std::size_t read_budget();
+  [[nodiscard]] std::size_t room_for_more() const;
+  [[nodiscard]] bool full() const;  // takes no more from its source
 
   // ---- ends
   void note_end(Initiator by, std::uint16_t code, CloseReason reason);

@@ -160,7 +160,7 @@ void Connection::send_text(std::string_view text) {
 // Pongs are gathered and go out together; while output is stuck at most 32 wait, the newest always among them.
 void Connection::queue_pong(std::span<const std::uint8_t> payload) {
   if (pongs_ == nullptr) pongs_ = std::make_unique<std::vector<std::string>>();
-  if (pongs_->size() > kPongsWaiting && transport_.pending() == 0) {
+  if (pongs_->size() > kPongsWaiting && !full()) {
     // Someone in the middle of a batch to its peer may have output of its own: the two go to different sockets.
     finish_batch();
     flush_pongs();

@@ -41,7 +41,7 @@ void Connection::check_keepalive() {
 
 // Called when the turn ends: starts and stops watching what is to be sent.
 void Connection::watch_output() {
-  if (transport_.pending() != 0) {
+  if (full()) {
     if (blocked_since_ == kNever) blocked_since_ = loop_.mono();
   } else if (blocked_since_ != kNever) {
     const Duration stood = loop_.mono() - blocked_since_;

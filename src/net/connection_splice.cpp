@@ -99,9 +99,19 @@ void Connection::account() {
   if (verdict != room::Verdict::ok) dispatch(relay::event::LimitCrossed{id_, verdict});
 }
 
+// What may wait here is limits.splice_buffer: a source is read while a record's worth of it is free, and no more than
+// fits.
+std::size_t Connection::room_for_more() const {
+  const std::size_t most = std::clamp<std::size_t>(loop_.settings.splice_buffer_bytes, 4096, LoopBuffers::kCipherIn);
+  const std::size_t waiting = transport_.pending();
+  return waiting == 0 ? most : waiting < most - std::min(most / 2, LoopBuffers::kPlain) ? most - waiting : 0;
+}
+
+bool Connection::full() const { return room_for_more() == 0; }
+
 std::size_t Connection::read_budget() {
-  std::uint64_t most = std::clamp<std::uint64_t>(loop_.settings.splice_buffer_bytes, 4096, LoopBuffers::kCipherIn);
-  if (peer_ == nullptr) return static_cast<std::size_t>(most);
+  if (peer_ == nullptr) return LoopBuffers::kCipherIn / 2;
+  std::uint64_t most = peer_->room_for_more();
   const TimePoint now = loop_.mono();
   if (loop_.settings.room_bytes_per_second) {
     if (pace_ == nullptr) {

@@ -27,6 +27,10 @@ struct LoopBuffers {
   Transport* writer = nullptr;
   std::vector<std::uint8_t> out;
 
+  // Blocks for what sockets cannot send yet, to be lent again.
+  static constexpr std::size_t kSpares = 8, kSpareBytes = 160 * 1024;
+  std::vector<std::vector<std::uint8_t>> spare;
+
   std::uint64_t sent_bytes = 0;  // handed to the kernel since the loop last looked
 };
 

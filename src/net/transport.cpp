@@ -151,36 +151,57 @@ void Transport::write(std::string_view text) {
 
 void Transport::put(const std::uint8_t* data, std::size_t size) {
   if (broken_) return;
-  if (pending() != 0) {
-    pending_.insert(pending_.end(), data, data + size);
-    return;
-  }
+  if (pending() != 0) return hold(data, size);
   if (buffers_.writer != this) {
     if (buffers_.writer != nullptr) buffers_.writer->flush();
     buffers_.writer = this;
   }
-  std::size_t done = 0;
-  if (size >= kSendAtOnce && buffers_.out.empty()) done = send_some(data, size);
-  if (!broken_) buffers_.out.insert(buffers_.out.end(), data + done, data + size);
+  if (size < kSendAtOnce || !buffers_.out.empty()) {
+    buffers_.out.insert(buffers_.out.end(), data, data + size);
+    return;
+  }
+  const std::size_t done = send_some(data, size);
+  if (done < size && !broken_) hold(data + done, size - done);
+}
+
+// Keeps what the kernel does not take yet. The loop lends the memory: taking and giving back such blocks all the time
+// would have the allocator ask the kernel for pages again and again.
+void Transport::hold(const std::uint8_t* data, std::size_t size) {
+  if (pending_.capacity() == 0 && !buffers_.spare.empty()) {
+    pending_ = std::move(buffers_.spare.back());
+    buffers_.spare.pop_back();
+  }
+  if (pending_at_ > pending_.size() / 2) {
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(pending_at_));
+    pending_at_ = 0;
+  }
+  pending_.insert(pending_.end(), data, data + size);
+}
+
+void Transport::forget_pending() {
+  pending_at_ = 0;
+  pending_.clear();
+  if (pending_.capacity() != 0 && pending_.capacity() <= LoopBuffers::kSpareBytes &&
+      buffers_.spare.size() < LoopBuffers::kSpares)
+    buffers_.spare.push_back(std::move(pending_));
+  std::vector<std::uint8_t>().swap(pending_);
 }
 
 void Transport::flush() {
   if (buffers_.writer != this) return;
+  buffers_.writer = nullptr;
   std::vector<std::uint8_t>& out = buffers_.out;
   if (!out.empty() && !broken_) {
     const std::size_t done = send_some(out.data(), out.size());
-    if (done < out.size() && !broken_) pending_.assign(out.begin() + static_cast<std::ptrdiff_t>(done), out.end());
+    if (done < out.size() && !broken_) hold(out.data() + done, out.size() - done);
   }
   out.clear();
-  buffers_.writer = nullptr;
 }
 
 void Transport::resume() {
   if (pending() == 0) return;
   pending_at_ += send_some(pending_.data() + pending_at_, pending());
-  if (pending() != 0 && !broken_) return;
-  pending_at_ = 0;
-  std::vector<std::uint8_t>().swap(pending_);
+  if (pending() == 0 || broken_) forget_pending();
 }
 
 std::size_t Transport::send_some(const std::uint8_t* data, std::size_t size) {
@@ -207,8 +228,7 @@ void Transport::shut_write() {
     ERR_clear_error();
   }
   flush();
-  // What the kernel would not take now is lost with the connection: a close_notify, no more.
-  std::vector<std::uint8_t>().swap(pending_);
+  forget_pending();  // what the kernel would not take now is lost with the connection: a close_notify, no more
   ::shutdown(socket_.native_handle(), SHUT_WR);
 }
 
@@ -220,8 +240,7 @@ void Transport::close() {
   if (buffers_.reader == this) buffers_.reader = nullptr;
   SSL_free(ssl_);
   ssl_ = nullptr;
-  pending_at_ = 0;
-  std::vector<std::uint8_t>().swap(pending_);
+  forget_pending();
   broken_ = true;
   boost::system::error_code ignored;
   socket_.close(ignored);

@@ -67,6 +67,8 @@ class Transport {
  private:
   friend struct TransportBio;
   void put(const std::uint8_t* data, std::size_t size);  // bytes for the wire
+  void hold(const std::uint8_t* data, std::size_t size);
+  void forget_pending();
   [[nodiscard]] std::size_t send_some(const std::uint8_t* data, std::size_t size);
 
   Socket socket_;
