@@ -1,4 +1,4 @@
-#include "app/map_gunzip.hpp"
+#include "tandem/app/map_gunzip.hpp"
 
 #include <boost/beast/zlib/inflate_stream.hpp>
 

@@ -1,8 +1,8 @@
 #include "tandem/app/map_source.hpp"
 
-#include "app/map_gunzip.hpp"
 #include "tandem/app/map_error.hpp"
 #include "tandem/app/map_files.hpp"
+#include "tandem/app/map_gunzip.hpp"
 
 #include <iostream>
 #include <iterator>

@@ -111,7 +111,7 @@ class Browser(ConsoleCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tandem-browser-")
         self.addCleanup(shutil.rmtree, self.folder, True)
-        self.browser = subprocess.Popen([CHROMIUM, *FLAGS, "--window-size=1240,1500", f"--user-data-dir={self.folder}", "about:blank"],
+        self.browser = subprocess.Popen([CHROMIUM, *FLAGS, "--window-size=1240,1180", f"--user-data-dir={self.folder}", "about:blank"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(self.end_browser)
         self.port = int(eventually(self.debugging_port, 30, what="the browser"))
@@ -149,13 +149,16 @@ class Browser(ConsoleCase):
     async def picture(page, name):
         folder = os.environ.get("TANDEM_SCREENSHOTS")
         if folder:
+            await page.value("document.getElementById('store').textContent = '/srv/map'")
             shot = await page.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
             with open(os.path.join(folder, name + ".png"), "wb") as f:
                 f.write(base64.b64decode(shot["data"]))
 
     def test_drafts_by_typing_and_publishes(self):
-        s = self.store(A, B, C)
-        s.ok("add", D, "--message", "a fourth box", "--by", "ann")
+        s = self.store()
+        s.args = ["--by", "ann"]
+        s.ok("init", A, B, C)
+        s.ok("add", D, "--message", "a fourth box")
 
         async def steps(page):
             await page.until("document.querySelectorAll('#history tr').length === 2")
@@ -211,7 +214,9 @@ class Browser(ConsoleCase):
         self.drive(self.console(s), steps)
 
     def test_names_each_divergence_and_speaks_to_screen_readers(self):
-        s = self.store(A, B)
+        s = self.store()
+        s.args = ["--by", "ann"]
+        s.ok("init", A, B)
         with Host(A, version=1, rooms=120) as a, Host(B, version=0, rooms=80) as b:
             a.draining = 3
 

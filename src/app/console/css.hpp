@@ -29,9 +29,10 @@ svg .handle:focus-visible { stroke: var(--accent); stroke-width: 5; outline: non
 svg .handle.held { cursor: grabbing; fill: var(--accent); }
 table { border-collapse: collapse; width: 100%; margin: 8px 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: 4px 0; }
-th, td { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: normal; overflow-wrap: anywhere; }
+th, td { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: normal; overflow-wrap: break-word; }
 thead th { color: var(--quiet); font-size: 13px; }
-.number { text-align: right; }
+.number { text-align: right; white-space: nowrap; }
+section { overflow-x: auto; min-width: 0; }
 .swatch { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin-right: 7px; }
 .divergence { color: var(--bad); }
 .divergence.soft { color: inherit; }
