@@ -27,10 +27,12 @@ class Keepalive(RelayCase):
     def test_every_socket_is_pinged_each_interval(self):
         admitted = self.server.admit(new_room(), "mac")
         waiting, _ = self.server.greet(new_room(), "mac")
-        self.assertIsNone(self.collect(admitted, 3.6))
-        self.assertIn(len(admitted.pings), (3, 4))
-        self.assertIsNone(self.collect(waiting, 0.3))
-        self.assertGreaterEqual(len(waiting.pings), 3 - (SLACK > 1))
+        until = time.monotonic() + 3.6
+        while time.monotonic() < until:  # both answer in time
+            self.assertIsNone(self.collect(admitted, 0.1))
+            self.assertIsNone(self.collect(waiting, 0.1))
+        for end in (admitted, waiting):
+            self.assertIn(len(end.pings), (3, 4) if SLACK == 1 else (2, 3, 4))
         admitted.drop(), waiting.drop()
 
     def test_a_mute_socket_is_dropped_and_its_peer_told(self):

@@ -26,7 +26,7 @@ class Stop(RelayCase):
     def test_what_was_taken_in_is_flushed_first(self):
         relay = self.relay({"limits": {"messages_per_second": 1000000}})
         mac, phone = relay.pair()
-        payloads = [os.urandom(30000) for _ in range(20)]
+        payloads = [os.urandom(2500) for _ in range(20)]
         for payload in payloads:
             mac.send(payload)
         eventually(lambda: relay.metric("relayed_messages_total", **{"from": "mac"}) == 20, what="taken in")

@@ -222,34 +222,40 @@ class Endpoint:
         payload, self._buffer = self._buffer[at:at + size], self._buffer[at + size:]
         return bool(first & 0x80), first & 0x0F, payload
 
-    def receive(self, timeout=10.0, reply_close=True):
+    def step(self, timeout=10.0):
+        """Takes in one frame. -> (opcode, payload) where it completes a message, else None. Raises Ended at a close."""
+        fin, opcode, payload = self.next_frame(timeout)
+        assert opcode in (0, TEXT, BINARY, CLOSE, PING, PONG), f"opcode {opcode} from the relay"
+        if opcode >= 8:
+            assert fin and len(payload) <= 125, "a control frame out of form"
+        if opcode == PING:
+            self.pings.append(payload)
+            if self.answer_pings:
+                self.try_send(frame(PONG, payload))
+        elif opcode == PONG:
+            self.pongs.append(payload)
+        elif opcode == CLOSE:
+            code = struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005
+            self.closed = Ended(code, payload[2:].decode())
+            self.try_send(frame(CLOSE, payload[:2]))
+            raise self.closed
+        else:
+            assert (opcode == 0) == (self._opcode is not None), f"opcode {opcode} out of turn"
+            self._opcode = self._opcode if opcode == 0 else opcode
+            self._parts.append(payload)
+            if fin:
+                done = self._opcode, b"".join(self._parts)
+                self._opcode, self._parts = None, []
+                return done
+        return None
+
+    def receive(self, timeout=10.0):
         """The next message. -> (opcode, payload). Raises Ended at a close, TimeoutError where nothing comes."""
         until = time.monotonic() + timeout * SLACK
         while True:
-            fin, opcode, payload = self.next_frame(max(0.001, (until - time.monotonic()) / SLACK))
-            assert opcode in (0, TEXT, BINARY, CLOSE, PING, PONG), f"opcode {opcode} from the relay"
-            if opcode >= 8:
-                assert fin and len(payload) <= 125, "a control frame out of form"
-            if opcode == PING:
-                self.pings.append(payload)
-                if self.answer_pings:
-                    self.try_send(frame(PONG, payload))
-            elif opcode == PONG:
-                self.pongs.append(payload)
-            elif opcode == CLOSE:
-                code = struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005
-                self.closed = Ended(code, payload[2:].decode())
-                if reply_close:
-                    self.try_send(frame(CLOSE, payload[:2]))
-                raise self.closed
-            else:
-                assert (opcode == 0) == (self._opcode is not None), f"opcode {opcode} out of turn"
-                self._opcode = self._opcode if opcode == 0 else opcode
-                self._parts.append(payload)
-                if fin:
-                    done = self._opcode, b"".join(self._parts)
-                    self._opcode, self._parts = None, []
-                    return done
+            done = self.step(max(0.001, (until - time.monotonic()) / SLACK))
+            if done is not None:
+                return done
 
     def message(self, timeout=10.0):
         return self.receive(timeout)[1]
@@ -270,10 +276,10 @@ class Endpoint:
         until = time.monotonic() + timeout * SLACK
         while len(self.pongs) < count:
             try:
-                got = self.receive(max(0.001, (until - time.monotonic()) / SLACK))
+                got = self.step(max(0.001, (until - time.monotonic()) / SLACK))
             except TimeoutError:
                 raise AssertionError(f"{len(self.pongs)} of {count} pongs within {timeout} s") from None
-            raise AssertionError(f"a message instead of a pong: {got[1][:40]!r}")
+            assert got is None, f"a message instead of a pong: {got[1][:40]!r}"
 
     def stays_open(self, seconds):
         """Nothing but pings and pongs comes in that time."""
