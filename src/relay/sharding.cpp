@@ -21,6 +21,10 @@ MapOutcome::Kind outcome_of(shard::Adoption a) {
 void Relay::Impl::on(const event::FloorLoaded& e) { ownership.set_floor(e.floor); }
 
 void Relay::Impl::on(const event::MapReceived& e) {
+  if (e.map.get() == ownership.map()) {  // a poll that found nothing new costs nothing
+    map_outcome.kind = MapOutcome::Kind::same;
+    return;
+  }
   const bool first = !ownership.has_map();
   shard::OwnershipDiff diff;
   map_outcome.kind = outcome_of(ownership.adopt(e.map, diff));

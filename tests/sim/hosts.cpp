@@ -8,6 +8,36 @@ namespace {
 
 constexpr Duration kPoll = seconds(3);
 
+// One line of a trace.
+std::string describe(const Host& h, TimePoint now, const relay::Effect& effect) {
+  namespace fx = relay::effect;
+  char head[64];
+  std::snprintf(head, sizeof head, "%12.6f %s/%lu ", to_seconds(now.time_since_epoch()) - 3600, h.name.c_str(), h.life);
+  const auto of = [&](SocketId id) {
+    const auto it = h.connections.find(id);
+    std::string text = std::to_string(id.value);
+    if (it == h.connections.end()) return text;
+    return text + (it->second->endpoint < 0 ? " (stranger" : " (endpoint " + std::to_string(it->second->endpoint)) +
+           ", room " + it->second->room.tag() + ")";
+  };
+  std::string line = head;
+  if (const auto* s = std::get_if<fx::Send>(&effect)) return line + "send " + of(s->socket) + " " + s->text;
+  if (const auto* a = std::get_if<fx::Admit>(&effect))
+    return line + "admit " + of(a->socket) + " " + std::string(to_string(a->role));
+  if (const auto* sp = std::get_if<fx::Splice>(&effect)) return line + "splice " + of(sp->mac) + " " + of(sp->phone);
+  if (const auto* c = std::get_if<fx::Close>(&effect)) return line + "close " + of(c->socket) + " " + c->text;
+  if (const auto* r = std::get_if<fx::Reply>(&effect))
+    return line + "reply " + std::to_string(r->status) + " " + r->body;
+  if (const auto* l = std::get_if<fx::LoadRoom>(&effect)) return line + "load " + l->room.tag();
+  if (const auto* st = std::get_if<fx::StoreRoom>(&effect))
+    return line + "store " + st->room.tag() + (h.store_works ? "" : " (fails)");
+  if (const auto* w = std::get_if<fx::WipeRoom>(&effect)) return line + "wipe " + w->room.tag();
+  if (const auto* b = std::get_if<fx::WipeBuckets>(&effect))
+    return line + "wipe " + std::to_string(b->buckets.size()) + " buckets";
+  if (std::get_if<fx::SweepIdle>(&effect)) return line + "sweep";
+  return line + "effect " + std::to_string(effect.index());
+}
+
 }  // namespace
 
 void Host::observe(const Observed& what) {
@@ -122,6 +152,7 @@ void Sim::perform(Host& h, relay::Effects effects) {
 
 void Sim::perform_one(Host& h, relay::Effect& effect) {
   namespace fx = relay::effect;
+  if (trace_) std::printf("%s\n", describe(h, now_, effect).c_str());
   const auto connection = [&](SocketId id) -> const std::shared_ptr<Connection>& {
     const auto it = h.connections.find(id);
     expect(it != h.connections.end(), "effects: one for a socket that is gone");
@@ -210,7 +241,14 @@ void Sim::perform_one(Host& h, relay::Effect& effect) {
   } else if (auto* f = std::get_if<fx::StoreFloor>(&effect)) {
     h.store.floor = f->floor;
   } else if (auto* sw = std::get_if<fx::SweepIdle>(&effect)) {
-    std::erase_if(h.store.rooms, [&](const auto& kv) { return kv.second.last_activity < sw->before; });
+    // A clock that had jumped when the process started expires by what it says; a room in memory answers for itself.
+    std::erase_if(h.store.rooms, [&](const auto& kv) {
+      if (kv.second.last_activity >= sw->before) return false;
+      const bool lives = std::any_of(h.connections.begin(), h.connections.end(),
+                                     [&](const auto& c) { return c.second->room == kv.first; });
+      if (!lives) h.established.erase(kv.first);
+      return true;
+    });
   } else if (auto* v = std::get_if<fx::VerifyAttestation>(&effect)) {
     relay::AttestedKey key;
     key.id = sha256(v->object);
