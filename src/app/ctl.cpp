@@ -58,36 +58,16 @@ std::string one_line(std::string text) {
 std::string did_you_mean(const std::string& near) { return near.empty() ? "" : "; did you mean '" + near + "'?"; }
 
 void add_commands(Ctl& ctl) {
-#ifdef TANDEM_HAS_MAP
   add_map(ctl);
-#endif
-#ifdef TANDEM_HAS_STATUS
   add_status(ctl);
-#endif
-#ifdef TANDEM_HAS_OWNER
   add_owner(ctl);
-#endif
-#ifdef TANDEM_HAS_EXPLAIN
   add_explain(ctl);
-#endif
-#ifdef TANDEM_HAS_FLOOR
   add_floor(ctl);
-#endif
-#ifdef TANDEM_HAS_DOCTOR
   add_doctor(ctl);
-#endif
-#ifdef TANDEM_HAS_PROBE
   add_probe(ctl);
-#endif
-#ifdef TANDEM_HAS_BENCH
   add_bench(ctl);
-#endif
-#ifdef TANDEM_HAS_PAIR
   add_pair(ctl);
-#endif
-#ifdef TANDEM_HAS_DEV_CERT
   add_dev_cert(ctl);
-#endif
 }
 
 }  // namespace

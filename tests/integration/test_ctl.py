@@ -111,13 +111,17 @@ class DevCert(CtlCase):
         server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=certificate)
         server.load_cert_chain(certificate, key)
         ours, theirs = socket.socketpair()
-        thread = threading.Thread(target=lambda: server.wrap_socket(theirs, server_side=True).recv(1))
+
+        def serve():
+            with server.wrap_socket(theirs, server_side=True) as served:
+                served.recv(1)
+
+        thread = threading.Thread(target=serve)
         thread.start()
         wrapped = client.wrap_socket(ours, server_hostname="localhost")
         wrapped.sendall(b"x")
         thread.join(5)
         wrapped.close()
-        theirs.close()
 
     def test_overwrites_nothing(self):
         for there in ("fullchain.pem", "privkey.pem"):
