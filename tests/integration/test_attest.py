@@ -157,8 +157,8 @@ class Tickets(AttestCase):
                 thread.start()
             for thread in threads:
                 thread.join(20)
-            self.assertEqual(sum('"ok":true' in a for a in answers), 1, answers)
-            self.assertEqual(sum("bad ticket" in a for a in answers), 2, answers)
+            self.assertEqual(sum(b'"ok":true' in a for a in answers), 1, answers)
+            self.assertEqual(sum(b"bad ticket" in a for a in answers), 2, answers)
             for end in (*ends, mac):
                 end.drop()
 

@@ -209,7 +209,7 @@ class Trouble(StateCase):
     def test_a_full_disk_loses_nothing_that_was_promised(self):
         def small():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (96 * 1024, 96 * 1024))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (56 * 1024, 56 * 1024))
 
         server = self.stateful({"log": {"level": "warn"}}, before_exec=small)  # the limit holds for the log file as well
         rooms = []
