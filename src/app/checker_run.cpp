@@ -24,7 +24,8 @@ void plan_tls(const config::Config& c, const CheckFacts& facts, CheckReport& rep
   }
   auto loaded = net::Certificate::load(c.tls->certificate, c.tls->private_key);
   if (const auto* fault = std::get_if<net::Certificate::Fault>(&loaded)) {
-    report.fault = "tls: " + fault->message;
+    const bool key = fault->message.starts_with(c.tls->private_key);
+    report.fault = (key ? "tls.private_key: " : "tls.certificate: ") + fault->message;
     return;
   }
   const auto& certificate = std::get<net::Certificate>(loaded);

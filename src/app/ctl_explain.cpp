@@ -36,11 +36,25 @@ std::vector<std::string> words(const json& o, const char* key) {
   return out;
 }
 
+// What a device of the pairing does by itself is no obstacle: an established room wants a signature, a first pairing a
+// ticket.
+std::string condition(const std::string& refusal) {
+  if (refusal == "signature required") return "with a signature by the pairing's key (else: signature required)";
+  if (refusal == "ticket required") return "with a ticket, which an attested phone gets (else: ticket required)";
+  return "";
+}
+
 std::string join_outcome(const std::vector<std::string>& refusals) {
-  if (refusals.empty()) return "would be admitted";
-  std::string out = "would be refused: " + refusals.front();
-  for (std::size_t i = 1; i < refusals.size(); ++i) out += ", then " + refusals[i];
-  return out;
+  std::string condition_text, out;
+  for (const std::string& refusal : refusals) {
+    if (const std::string c = condition(refusal); !c.empty()) {
+      condition_text = c;
+    } else {
+      out += (out.empty() ? "would be refused: " : ", then ") + refusal;
+    }
+  }
+  if (!out.empty()) return out;
+  return "would be admitted" + (condition_text.empty() ? "" : " " + condition_text);
 }
 
 // What to do about a refusal, for a person who knows no protocol.
@@ -55,10 +69,6 @@ std::string cure(const std::string& refusal, const json& e) {
     return "no mac is parked in this room here: it is off, asleep, offline, or still parked on another host";
   if (refusal == "daily quota exceeded")
     return "the room moved its bytes for today (limits.room_bytes_per_day): it opens again by itself";
-  if (refusal == "signature required")
-    return "the pairing is registered: its own devices get in by signing; anyone else must not";
-  if (refusal == "ticket required")
-    return "a first pairing: the phone must attest (attest.app_id names the app); once paired it signs instead";
   if (refusal == "capacity")
     return "the box is full or short of memory (limits.sockets, limits.rooms, shed, the monthly budget)";
   if (refusal == "reshard") return "the room is moving to another host: clients follow by themselves";
@@ -90,7 +100,7 @@ std::string describe(const json& e) {
   const json established = e.value("established", json());
   now += established.is_boolean() ? (established.get<bool>() ? "; the pairing is registered" : "; not registered yet")
                                   : "; the state file was not asked";
-  if (e.value("draining", false)) now += "; draining: it will move to its new owner";
+  if (e.value("draining", false) && state != "none") now += "; draining: it will move to its new owner";
   line("now", now);
   for (const char* role : {"mac", "phone"}) {
     const auto refusals = words(e, (std::string(role) + "_refusals").c_str());

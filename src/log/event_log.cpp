@@ -84,7 +84,6 @@ class Writer {
                               {"acquired", e.acquired},
                               {"relinquished", e.relinquished},
                               {"rooms_draining", e.rooms_draining}});
-    if (e.owns_nothing) log_.warn("this host owns nothing in the map", {{"version", e.version.value}});
   }
   void operator()(const o::MapIgnored& e) const {
     if (e.older) {

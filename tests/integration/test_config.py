@@ -159,6 +159,19 @@ class Reloaded(PairCase):
         self.pair(relay)
         eventually(lambda: "debug: hello" in relay.log()[before:], what="debug lines")
 
+    def test_a_thousand_reloads_lose_no_frame(self):
+        relay = self.relay({"log": {"level": "warn"}, "limits": {"messages_per_second": 1000000}})
+        mac, phone = self.pair(relay)
+        for number in range(1000):
+            relay.signal(signal.SIGHUP)
+            mac.send(number.to_bytes(4, "big") + b"m" * 500)
+            phone.send(number.to_bytes(4, "big") + b"p" * 500)
+            if number % 20 == 19:
+                for at in range(number - 19, number + 1):
+                    self.assertEqual(phone.message(), at.to_bytes(4, "big") + b"m" * 500)
+                    self.assertEqual(mac.message(), at.to_bytes(4, "big") + b"p" * 500)
+                time.sleep(0.005)
+
     def test_a_bad_file_is_refused_whole(self):
         relay = self.relay()
         good = dict(relay.config)

@@ -202,8 +202,6 @@ TEST_F(Events, NamesARoomByItsTagAlone) {
 TEST_F(Events, TheMapsLinesSayAdoptedFailingAndRecovered) {
   EXPECT_THAT(text(observed::MapAdopted{{8}, 100, 50, 2, 1, false}, Level::info),
               HasSubstr("map adopted version=8 owned_buckets=100"));
-  EXPECT_THAT(text(observed::MapAdopted{{8}, 0, 0, 2, 1, true}, Level::info),
-              HasSubstr("warn: this host owns nothing"));
   EXPECT_THAT(text(observed::MapFetchStreak{false, "timeout", "no answer", 1, seconds(0)}, Level::info),
               HasSubstr("warn: map fetch failing cause=timeout"));
   EXPECT_THAT(text(observed::MapFetchStreak{false, "timeout", "", 7, seconds(61)}, Level::info),
