@@ -175,8 +175,8 @@ bool SoftState::flush(Now now) {
       return false;
     }
   }
-  const bool forgets =
-      changes_.sweep.has_value() || !changes_.wiped_buckets.empty() || std::ranges::any_of(changes_.rooms, [](const auto& room) { return !room.second; });
+  const bool forgets = changes_.sweep.has_value() || !changes_.wiped_buckets.empty() ||
+                       std::ranges::any_of(changes_.rooms, [](const auto& room) { return !room.second; });
   std::optional<Sweep> rest = applied.more ? changes_.sweep : std::nullopt;
   changes_ = {};
   changes_.sweep = rest;

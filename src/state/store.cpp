@@ -64,6 +64,23 @@ struct Store::Impl {
     return {Fault::Kind::damaged, path + ": the state file is damaged: " + std::string(what)};
   }
 
+  // Is it ours, and whole? Writes nothing, so that what is damaged can be looked into later as it was found.
+  std::optional<Fault> check(std::int64_t version) {
+    if (version == 0) {
+      if (query_integer(connection.get(), "SELECT count(*) FROM sqlite_schema") == 0) return std::nullopt;
+      return damaged("it is another program's database");
+    }
+    const auto bytes =
+        query_integer(connection.get(), "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+    if (bytes && *bytes > kCheckedBytes) return std::nullopt;
+    Statement quick;
+    int code = quick.prepare(connection.get(), "PRAGMA quick_check(1)");
+    if (code == SQLITE_OK) code = quick.row();
+    if (code != SQLITE_ROW) return fault(code, "read");
+    if (!std::ranges::equal(quick.blob(0), bytes_of("ok"))) return damaged("its check failed");
+    return std::nullopt;
+  }
+
   std::optional<Fault> prepare() {
     const std::pair<Statement*, const char*> all[] = {
         {&get_room, "SELECT verifier, registrant, last_activity FROM rooms WHERE key = ?1"},
@@ -212,23 +229,12 @@ Outcome<Store> Store::open(const std::string& path) {
     sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     return newer_fault(path, *version);
   }
-  if ((code = execute(connection, kSettings)) != SQLITE_OK) return impl->fault(code, "open");
-  if (*version == 0) {
-    if (query_integer(connection, "SELECT count(*) FROM sqlite_schema").value_or(1) != 0) {
-      return impl->damaged("it is another program's database");
-    }
-    code = execute(connection, kSchema);
-    if (code != SQLITE_OK) return impl->fault(code, "write");
-  } else if (const auto bytes =
-                 query_integer(connection, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
-             bytes && *bytes <= kCheckedBytes) {
-    Statement check;
-    code = check.prepare(connection, "PRAGMA quick_check(1)");
-    if (code == SQLITE_OK) code = check.row();
-    if (code != SQLITE_ROW) return impl->fault(code, "read");
-    const ByteView said = check.blob(0);
-    if (!std::ranges::equal(said, bytes_of("ok"))) return impl->damaged("its check failed");
+  if (auto bad = impl->check(*version)) {
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    return std::move(*bad);
   }
+  if ((code = execute(connection, kSettings)) != SQLITE_OK) return impl->fault(code, "open");
+  if (*version == 0 && (code = execute(connection, kSchema)) != SQLITE_OK) return impl->fault(code, "write");
   if (auto bad = impl->prepare()) return std::move(*bad);
   return Store(std::move(impl));
 }

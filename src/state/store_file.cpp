@@ -13,8 +13,6 @@ namespace tandem::state {
 
 namespace {
 
-constexpr std::array<const char*, 3> kCompanions = {"", "-wal", "-shm"};
-
 std::string why(int error) { return std::generic_category().message(error); }
 
 Fault unavailable(const std::string& path, std::string_view doing, const std::string& reason) {
@@ -101,11 +99,16 @@ Outcome<std::string> Store::set_aside(const std::string& path, WallTime now) {
   const std::string base = path + ".damaged-" + stamp(now);
   std::string target = base;
   for (int n = 2; ::access(target.c_str(), F_OK) == 0; ++n) target = base + "-" + std::to_string(n);
-  for (const char* companion : kCompanions) {
-    if (::rename((path + companion).c_str(), (target + companion).c_str()) == 0) continue;
-    if (errno == ENOENT && *companion != '\0') continue;
-    return unavailable(path, "set aside", why(errno));
+  if (::rename(path.c_str(), target.c_str()) != 0) return unavailable(path, "set aside", why(errno));
+  // The log may hold what the file lacks; the index of the log is made anew by whoever opens them.
+  struct stat log{};
+  const std::string wal = path + "-wal";
+  if (::stat(wal.c_str(), &log) == 0 && log.st_size > 0) {
+    if (::rename(wal.c_str(), (target + "-wal").c_str()) != 0) return unavailable(path, "set aside", why(errno));
+  } else {
+    ::unlink(wal.c_str());
   }
+  ::unlink((path + "-shm").c_str());
   return target;
 }
 

@@ -21,7 +21,7 @@
 
 namespace tandem::state {
 
-inline constexpr Duration kWriteDelay = milliseconds(1000);
+inline constexpr Duration kWriteDelay = milliseconds(500);
 inline constexpr Duration kRetryDelay = seconds(3);  // of a disk that failed
 inline constexpr std::size_t kHeldEntries = 262144;  // of each kind, while there is no disk to put them on
 inline constexpr Duration kCounterLife = std::chrono::hours(24 * 365);

@@ -60,7 +60,7 @@ TEST_F(SoftStateTest, WantsToWriteWithinItsDelayAndNotWithoutAChange) {
   s.touch(room(1), now.wall, now);
   EXPECT_EQ(s.next_flush(), now.mono + kWriteDelay);
   const TimePoint first = s.next_flush();
-  pass(milliseconds(500));
+  pass(milliseconds(200));
   s.touch(room(2), now.wall, now);
   EXPECT_EQ(s.next_flush(), first) << "the first change sets the time";
   EXPECT_TRUE(s.flush(now));
@@ -174,6 +174,28 @@ TEST_F(SoftStateTest, SetsADamagedFileAsideAndBeginsAnother) {
   s.put(room(1), stored(1), now);
   EXPECT_TRUE(s.flush(now));
   EXPECT_GE(files(), 2u);
+}
+
+TEST_F(SoftStateTest, KeepsEveryByteOfADamagedFileAsItWas) {
+  {
+    SoftState s = opened();
+    for (std::uint32_t n = 0; n < 500; ++n) s.put(room(n), stored(1), now);
+    ASSERT_TRUE(s.flush(now));
+  }
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(8192);
+    file << std::string(4096, '\xff');
+  }
+  const auto content = [](const std::string& p) {
+    std::ifstream in(p, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  const std::string before = content(path);
+  SoftState s = opened();
+  ASSERT_EQ(faults.size(), 1u);
+  const std::size_t name = faults[0].rfind(path);
+  EXPECT_EQ(content(faults[0].substr(name)), before) << faults[0];
 }
 
 TEST_F(SoftStateTest, FindsDamageWhileRunningAndKeepsWhatItWasAboutToWrite) {
