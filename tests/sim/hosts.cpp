@@ -1,6 +1,7 @@
 // Hosts: their processes, shells, stores and polls, and the invariants that are checked after every call into a relay.
 #include "sim/sim.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tandem::sim {
@@ -55,6 +56,16 @@ void Host::observe(const Observed& what) {
   }
 }
 
+bool Host::has_sockets(const RoomName& room) const {
+  return std::any_of(connections.begin(), connections.end(), [&](const auto& c) { return c.second->room == room; });
+}
+
+void Host::socket_left(const RoomName& room) {
+  if (!stored_no_more.contains(room) || has_sockets(room)) return;
+  stored_no_more.erase(room);
+  established.erase(room);
+}
+
 // ---------------------------------------------------------------- processes
 
 void Sim::boot(Host& h) {
@@ -71,6 +82,7 @@ void Sim::boot(Host& h) {
   h.lost_at.clear();
   h.evictions.clear();
   h.established.clear();
+  h.stored_no_more.clear();
   for (const auto& [room, stored] : h.store.rooms) h.established[room] = stored.verifier;
   h.tick_at = kNever;
   if (h.store.floor) feed(h, relay::event::FloorLoaded{*h.store.floor});
@@ -220,6 +232,7 @@ void Sim::perform_one(Host& h, relay::Effect& effect) {
         relay::event::RoomLoaded{l->room, it == h.store.rooms.end() ? std::nullopt : std::optional(it->second)});
   } else if (auto* st = std::get_if<fx::StoreRoom>(&effect)) {
     h.established[st->room] = st->stored.verifier;
+    h.stored_no_more.erase(st->room);
     const bool works = h.store_works;
     if (plant_ != Plant::forget_stored) h.store.rooms[st->room] = st->stored;
     if (!works) h.store.unsaved.insert(st->room);
@@ -232,10 +245,11 @@ void Sim::perform_one(Host& h, relay::Effect& effect) {
     const std::set<Bucket> gone(wb->buckets.begin(), wb->buckets.end());
     const auto moved = [&](const auto& kv) { return gone.contains(kv.first.bucket()); };
     std::erase_if(h.store.rooms, moved);
-    std::erase_if(h.established, [&](const auto& kv) {
-      return moved(kv) && std::none_of(h.connections.begin(), h.connections.end(),
-                                       [&](const auto& c) { return c.second->room == kv.first; });
-    });
+    for (auto it = h.established.begin(); it != h.established.end();) {
+      const bool lives = moved(*it) && h.has_sockets(it->first);
+      if (lives) h.stored_no_more.insert(it->first);  // established until it empties, or is evicted
+      it = moved(*it) && !lives ? h.established.erase(it) : std::next(it);
+    }
   } else if (auto* t = std::get_if<fx::TouchRoom>(&effect)) {
     if (const auto it = h.store.rooms.find(t->room); it != h.store.rooms.end()) it->second.last_activity = t->at;
   } else if (auto* f = std::get_if<fx::StoreFloor>(&effect)) {
@@ -244,9 +258,7 @@ void Sim::perform_one(Host& h, relay::Effect& effect) {
     // A clock that had jumped when the process started expires by what it says; a room in memory answers for itself.
     std::erase_if(h.store.rooms, [&](const auto& kv) {
       if (kv.second.last_activity >= sw->before) return false;
-      const bool lives = std::any_of(h.connections.begin(), h.connections.end(),
-                                     [&](const auto& c) { return c.second->room == kv.first; });
-      if (!lives) h.established.erase(kv.first);
+      if (!h.has_sockets(kv.first)) h.established.erase(kv.first);
       return true;
     });
   } else if (auto* v = std::get_if<fx::VerifyAttestation>(&effect)) {
@@ -269,6 +281,7 @@ void Sim::close(Host& h, const relay::effect::Close& e) {
     std::printf("%12.6f %s closes %lu: %s\n", to_seconds(now_.time_since_epoch()), h.name.c_str(), e.socket.value,
                 text.c_str());
   h.connections.erase(it);
+  h.socket_left(c->room);
   c->open = false;
   c->meter = nullptr;
   if (const auto peer = h.connections.find(c->peer); peer != h.connections.end()) {
@@ -346,6 +359,7 @@ void Sim::end_up(const std::shared_ptr<Connection>& c) {
   c->open = false;
   c->meter = nullptr;
   h.connections.erase(c->id);
+  h.socket_left(c->room);
   if (const auto peer = h.connections.find(c->peer); peer != h.connections.end()) peer->second->peer = {};
   feed(h, relay::event::SocketEnded{c->id});
 }

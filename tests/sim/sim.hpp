@@ -117,11 +117,14 @@ struct Host final : Observer {
   // what the invariants know, apart from the relay
   std::shared_ptr<const shard::ShardMap> map;
   std::map<RoomName, Ed25519PublicKey> established;
+  std::set<RoomName> stored_no_more;           // of these: their bucket's wait is over, and they are still here
   std::map<std::uint32_t, TimePoint> lost_at;  // bucket: when its owner last changed to somebody else
   std::deque<TimePoint> evictions;
   Sim* sim = nullptr;
 
   void observe(const Observed& what) override;
+  [[nodiscard]] bool has_sockets(const RoomName& room) const;
+  void socket_left(const RoomName& room);
 };
 
 class Sim {
