@@ -109,7 +109,7 @@ void FleetPairing::ended(int side, const client::Ending& ending) {
     const bool both = other.evicted && !other.live;
     if (both) {
       record_.eviction_gaps.push_back(now - other.ended_at);
-      ++record_.evictions[second_of(now)];
+      ++record_.evictions[us.host][second_of(now)];
     }
   }
   if (us.live && whole_) {

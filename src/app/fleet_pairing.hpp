@@ -21,9 +21,9 @@ struct FleetRecord {
   std::vector<Duration> recoveries;     // from the first end of a splice to the first message after it
   std::vector<Duration> splits;         // mac parked on one host, its phone trying another
   std::vector<Duration> eviction_gaps;  // between the two sockets of an evicted room
-  std::map<std::string, std::map<std::int64_t, int>> attempts;  // by host, by second: connections begun
-  std::map<std::int64_t, int> evictions;                        // rooms, by second
-  std::map<std::string, int> endings;                           // how splices and attempts ended
+  std::map<std::string, std::map<std::int64_t, int>> attempts;   // by host, by second: connections begun
+  std::map<std::string, std::map<std::int64_t, int>> evictions;  // by host, by second: rooms
+  std::map<std::string, int> endings;                            // how splices and attempts ended
   std::uint64_t delivered = 0, lost = 0, never_spliced = 0;
 };
 
