@@ -79,11 +79,10 @@ void FleetObserver::diverges(HostView& host, const std::string& code, const std:
   const auto before = first_seen_.find(key);
   seen_now_[key] = before != first_seen_.end() ? before->second : looked_before_ ? now : now - age_seconds;
   Divergence d{code, message, known_seconds.value_or(now - seen_now_[key]), false};
-  // One poll to learn of the map (two, as polls jitter and fail), the wait, and the rooms one after another.
+  // One poll (with its jitter), the wait, and the rooms one after another.
   const std::uint64_t rooms = host.observed ? host.observed->draining_rooms : 0;
-  double allowed = 2 * to_seconds(options_.poll_interval);
-  if (code == "draining")
-    allowed += to_seconds(options_.drain_delay) + static_cast<double>(rooms) / options_.eviction_rate;
+  const double allowed = 1.1 * to_seconds(options_.poll_interval) + to_seconds(options_.drain_delay) +
+                         static_cast<double>(rooms) / options_.eviction_rate;
   d.overdue = d.seconds > allowed;
   host.divergences.push_back(std::move(d));
 }
@@ -115,10 +114,8 @@ FleetView FleetObserver::look(const MapStore& store) {
   const shard::ShardMap desired = store.current();
   FleetView view;
   view.desired = desired.version();
-  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  const auto entry = store.entry(desired.version());
-  const auto published = entry ? parse_utc(entry->at) : std::nullopt;
-  view.age_seconds = std::max<std::int64_t>(0, (now - published.value_or(store.published_at().value_or(now))).count());
+  const auto now = std::chrono::system_clock::now();
+  view.age_seconds = std::max(0.0, std::chrono::duration<double>(now - store.published_at().value_or(now)).count());
 
   const auto shares = shard::shares(desired);
   const auto answers = read_of_all(options_.admins, "/status");
@@ -128,7 +125,7 @@ FleetView FleetObserver::look(const MapStore& store) {
     host.host = name;
     if (const auto share = shares.find(name); share != shares.end()) host.desired_buckets = share->second.buckets;
     if (const auto answer = answers.find(name); answer != answers.end()) host.observed = parse_status(answer->second);
-    judge(host, desired, static_cast<double>(view.age_seconds));
+    judge(host, desired, view.age_seconds);
     for (const Divergence& d : host.divergences) view.overdue = view.overdue || d.overdue;
     view.hosts.push_back(std::move(host));
   }

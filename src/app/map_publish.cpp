@@ -52,7 +52,8 @@ MapPublisher::Plan MapPublisher::plan(const ShardMap& current, const MapChange& 
 
 void MapPublisher::lose(const MapChange& change, MapVersion base, const ShardMap& current,
                         const std::string& draft_text) {
-  const std::string draft = change.draft.empty() ? store_.keep_draft(draft_text).string() : change.draft;
+  std::string draft = change.draft;
+  if (draft.empty() && !options_.dry_run) draft = store_.keep_draft(draft_text).string();
   const auto winner = store_.entry(current.version());
   std::vector<shard::Move> changed;
   if (const auto from = store_.version(base, current)) changed = moves_between(*from, current);
@@ -62,14 +63,15 @@ void MapPublisher::lose(const MapChange& change, MapVersion base, const ShardMap
   message += base > current.version() ? "; version " + std::to_string(base.value) + " was never published"
              : changed.empty()        ? ", moving nothing"
                                       : ", moving " + describe_moves(changed, 5);
-  message += "; nothing is published, the draft is kept at " + draft;
+  message += "; nothing is published";
+  if (!draft.empty()) message += ", the draft is kept at " + draft;
   OrderedJson now{{"version", current.version().value}};
   now["by"] = winner ? OrderedJson(winner->by) : OrderedJson(nullptr);
   now["at"] = winner ? OrderedJson(winner->at) : OrderedJson(nullptr);
   OrderedJson extra;
   extra["current"] = now;
   extra["changed"] = to_json(changed);
-  extra["draft"] = draft;
+  extra["draft"] = draft.empty() ? OrderedJson(nullptr) : OrderedJson(draft);
   extra["value"] = base.value;
   throw MapError("conflict", message, extra);
 }

@@ -12,7 +12,7 @@ namespace {
 
 std::string table(const FleetView& view) {
   std::string out = "desired: version " + std::to_string(view.desired.value) + ", published " +
-                    std::to_string(view.age_seconds) + " s ago\n";
+                    std::to_string(static_cast<long>(view.age_seconds)) + " s ago\n";
   for (const HostView& h : view.hosts) {
     out += h.host + ": " + std::to_string(h.desired_buckets) + " buckets desired; ";
     if (!h.observed) {

@@ -46,7 +46,11 @@ std::string entry_text(const shard::ShardMap& map, const HistoryEntry& e) {
 }  // namespace
 
 StoreLock::~StoreLock() {
-  if (fd_ >= 0) ::close(fd_);  // lets go of the flock as well
+  if (fd_ < 0) return;
+  if (::ftruncate(fd_, 0) != 0) {
+    // A name too many in the lock file misleads nobody while the lock is free.
+  }
+  ::close(fd_);  // lets go of the flock as well
 }
 
 std::filesystem::path MapStore::history_path(MapVersion v) const {
@@ -107,10 +111,11 @@ std::vector<HistoryEntry> MapStore::history(MapVersion current, std::size_t limi
   return out;
 }
 
-std::optional<WallTime> MapStore::published_at() const {
+std::optional<std::chrono::system_clock::time_point> MapStore::published_at() const {
   struct stat info{};
   if (::stat(map_path().c_str(), &info) != 0) return {};
-  return WallTime{std::chrono::seconds{info.st_mtim.tv_sec}};
+  return std::chrono::system_clock::time_point{std::chrono::seconds{info.st_mtim.tv_sec} +
+                                               std::chrono::nanoseconds{info.st_mtim.tv_nsec}};
 }
 
 void MapStore::create_folders() {

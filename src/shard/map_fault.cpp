@@ -4,7 +4,7 @@ namespace tandem::shard {
 
 namespace {
 
-constexpr std::size_t kMaxShown = 100;
+constexpr std::size_t kMaxShown = 200;
 
 // Printable ASCII only: a map may come from anywhere, and what it says ends up in logs and terminals.
 std::string printable(std::string_view value) {
@@ -25,12 +25,12 @@ std::string range_path(std::size_t index, std::string_view field) {
   return path;
 }
 
-MapFault fault(MapFaultKind kind, std::string where, std::string_view value, std::string_view says) {
-  MapFault f{kind, std::move(where), printable(value), {}};
+MapFault fault(MapFaultKind kind, const std::string& where, std::string_view value, std::string_view says) {
+  MapFault f{kind, printable(where), printable(value), {}};
   f.message = std::string(label(kind)) + ": ";
   if (!f.where.empty()) f.message += f.where + ": ";
   if (!f.value.empty()) f.message += f.value + " ";
-  f.message += says;
+  f.message += printable(says);
   return f;
 }
 

@@ -449,7 +449,7 @@ class Checking(unittest.TestCase):
 class Fleet(unittest.TestCase):
     def status(self, s, *hosts):
         args = [x for h in hosts for x in ("--admin", h.admin)]
-        p = s.run("status", "--poll-interval", "1s", "--drain-delay", "2s", *args)
+        p = s.run("status", "--poll-interval", "1s", "--drain-delay", "1s", *args)
         view = json.loads(p.stdout)
         return p.returncode, {h["host"]: [d["code"] for d in h["divergences"]] for h in view["hosts"]}
 

@@ -41,8 +41,8 @@ struct HostView {
 };
 struct FleetView {
   MapVersion desired;
-  std::int64_t age_seconds = 0;  // since the map was published
-  std::vector<HostView> hosts;   // one for every --admin
+  double age_seconds = 0;       // since the map was published
+  std::vector<HostView> hosts;  // one for every --admin
   bool overdue = false;
 };
 [[nodiscard]] OrderedJson to_json(const FleetView& view);

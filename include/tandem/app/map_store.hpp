@@ -12,6 +12,7 @@
 #include "tandem/core/time.hpp"
 #include "tandem/shard/map.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -54,7 +55,8 @@ class MapStore {
   [[nodiscard]] std::optional<shard::ShardMap> version(MapVersion v, const shard::ShardMap& current) const;
   [[nodiscard]] std::optional<HistoryEntry> entry(MapVersion v) const;
   [[nodiscard]] std::vector<HistoryEntry> history(MapVersion current, std::size_t limit) const;  // newest first
-  [[nodiscard]] std::optional<WallTime> published_at() const;                                    // of the current map
+  // When the current map was written: finer than the history, which keeps whole seconds.
+  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> published_at() const;
 
   // ---- writing
   [[nodiscard]] StoreLock lock(Duration timeout, const std::string& holder);  // error: locked
