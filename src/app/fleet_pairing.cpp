@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMessageBytes = 200;
 
 struct Header {
-  std::uint32_t session;
+  std::uint32_t admission;
   std::uint64_t number;
 };
 
@@ -89,7 +89,7 @@ void FleetPairing::connecting(int side, const std::string& host) {
 void FleetPairing::admitted(int side) {
   Side& us = sides_[static_cast<std::size_t>(side)];
   us.live = true;
-  ++us.session;
+  ++us.admission;
   us.sent = 0;
   note_split();
   say(side);
@@ -124,9 +124,9 @@ void FleetPairing::say(int side) {
   Side& us = sides_[static_cast<std::size_t>(side)];
   if (!us.live) return;
   Bytes message(kMessageBytes);
-  const Header header{us.session, ++us.sent};
-  std::memcpy(message.data(), &header.session, sizeof header.session);
-  std::memcpy(message.data() + sizeof header.session, &header.number, sizeof header.number);
+  const Header header{us.admission, ++us.sent};
+  std::memcpy(message.data(), &header.admission, sizeof header.admission);
+  std::memcpy(message.data() + sizeof header.admission, &header.number, sizeof header.number);
   (void)us.device->send(client::Opcode::binary, message);
 }
 
@@ -134,15 +134,15 @@ void FleetPairing::received(int side, ByteView bytes) {
   if (bytes.size() != kMessageBytes) return;
   Side& us = sides_[static_cast<std::size_t>(side)];
   Header header{};
-  std::memcpy(&header.session, bytes.data(), sizeof header.session);
-  std::memcpy(&header.number, bytes.data() + sizeof header.session, sizeof header.number);
-  const bool same_splice = us.peer_session == header.session && us.heard_in == us.session;
+  std::memcpy(&header.admission, bytes.data(), sizeof header.admission);
+  std::memcpy(&header.number, bytes.data() + sizeof header.admission, sizeof header.number);
+  const bool same_splice = us.peer_admission == header.admission && us.heard_in == us.admission;
   // Within one splice every number follows the last. What was said before the splice stood is dropped by contract.
   if (same_splice && header.number != us.last_number + 1) record_.lost += header.number - us.last_number - 1;
   if (!same_splice) record_.never_spliced += header.number - 1;
   ++record_.delivered;
-  us.peer_session = header.session;
-  us.heard_in = us.session;
+  us.peer_admission = header.admission;
+  us.heard_in = us.admission;
   us.last_number = header.number;
   if (!same_splice) say(side);  // so that the other end hears of this splice as well
   note_whole();
@@ -151,8 +151,8 @@ void FleetPairing::received(int side, ByteView bytes) {
 void FleetPairing::note_whole() {
   const Side& mac = sides_[0];
   const Side& phone = sides_[1];
-  const bool heard = mac.live && phone.live && mac.heard_in == mac.session && mac.peer_session == phone.session &&
-                     phone.heard_in == phone.session && phone.peer_session == mac.session;
+  const bool heard = mac.live && phone.live && mac.heard_in == mac.admission && mac.peer_admission == phone.admission &&
+                     phone.heard_in == phone.admission && phone.peer_admission == mac.admission;
   if (whole_ || !heard) return;
   whole_ = true;
   if (was_whole_) record_.recoveries.push_back(net::monotonic_now() - broken_at_);

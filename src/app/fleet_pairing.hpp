@@ -46,10 +46,10 @@ class FleetPairing {
     std::unique_ptr<client::Device> device;
     std::string host, why;
     bool live = false, evicted = false;
-    std::uint32_t session = 0;       // of this side: counts its admissions
-    std::uint64_t sent = 0;          // in this session
-    std::uint32_t peer_session = 0;  // that the last message came from
-    std::uint32_t heard_in = 0;      // session of this side in which it came
+    std::uint32_t admission = 0;       // of this side: counts its admissions
+    std::uint64_t sent = 0;            // in this admission
+    std::uint32_t peer_admission = 0;  // that the last message came from
+    std::uint32_t heard_in = 0;        // admission of this side in which it came
     std::uint64_t last_number = 0;
     TimePoint ended_at{};
   };
