@@ -1,6 +1,6 @@
 // The three shells find the command that the words so far have reached by the same walk: each word that names a command
 // under the current one descends. What follows an option with a value, or a command's arguments, is completed as a
-// file.
+// file; but a HOST or a VERSION is completed by what the shard map's store knows.
 #include "app/cli_walk.hpp"
 #include "tandem/app/cli_generate.hpp"
 
@@ -48,6 +48,32 @@ std::string value_patterns(const ShownCommand& root) {
   return out;
 }
 
+// What the store is asked for a value of this kind; null for all others.
+const char* asked_for(const std::string& value) {
+  if (value == "HOST") return "hosts";
+  return value == "VERSION" ? "versions" : nullptr;
+}
+
+// "'tandemctl map remove --into'" for each option whose value is asked for.
+void for_each_asked(const ShownCommand& root,
+                    const std::function<void(const std::string& pattern, const char* kind)>& visit) {
+  for_each_command(root, [&](const ShownCommand& command) {
+    for (const ShownOption& option : command.options) {
+      if (const char* kind = asked_for(option.value)) visit(quoted(command.path + " " + option.names.back()), kind);
+    }
+  });
+}
+
+const char* asked_argument(const ShownCommand& command) {
+  for (const ShownArgument& argument : command.arguments)
+    if (const char* kind = asked_for(argument.value)) return kind;
+  return nullptr;
+}
+
+std::string ask_store(const ShownCommand& root, const std::string& kind) {
+  return root.name + " map complete " + kind + " 2>/dev/null";
+}
+
 }  // namespace
 
 void write_bash_completion(const CLI::App& app, std::ostream& out) {
@@ -57,13 +83,20 @@ void write_bash_completion(const CLI::App& app, std::ostream& out) {
       << " words= i\n"
       << "  for ((i = 1; i < COMP_CWORD; i++)); do\n    case \"$at ${COMP_WORDS[i]}\" in\n";
   write_walk(root, out);
-  out << "    esac\n  done\n  COMPREPLY=()\n";
+  out << "    esac\n    [[ ${COMP_WORDS[i]} == --store ]] && local -x TANDEM_STORE=${COMP_WORDS[i+1]}\n"
+      << "  done\n  COMPREPLY=()\n";
+  for_each_asked(root, [&](const std::string& pattern, const char* kind) {
+    out << "  if [[ \"$at $prev\" == " << pattern << " ]]; then\n    COMPREPLY=($(compgen -W \"$("
+        << ask_store(root, kind) << ")\" -- \"$cur\"))\n    return\n  fi\n";
+  });
   if (const std::string patterns = value_patterns(root); !patterns.empty()) {
     out << "  case \"$at $prev\" in\n    " << patterns << ") return ;;\n  esac\n";
   }
   out << "  case $at in\n";
   for_each_command(root, [&](const ShownCommand& command) {
-    out << "    " << quoted(command.path) << ") words=" << quoted(words_of(command)) << " ;;\n";
+    out << "    " << quoted(command.path) << ") words=" << quoted(words_of(command));
+    if (const char* kind = asked_argument(command)) out << "\" $(" << ask_store(root, kind) << ")\"";
+    out << " ;;\n";
   });
   out << "  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
       << "complete -o default -F _" << root.name << " " << root.name << "\n";
@@ -77,10 +110,14 @@ void write_zsh_completion(const CLI::App& app, std::ostream& out) {
     return quoted(escaped + ":" + description);
   };
   out << "#compdef " << root.name << "\n_" << root.name << "() {\n"
-      << "  local at=" << quoted(root.name) << " i\n  local -a commands options\n"
+      << "  local at=" << quoted(root.name) << " i\n  local -a commands options known\n"
       << "  for ((i = 2; i < CURRENT; i++)); do\n    case \"$at ${words[i]}\" in\n";
   write_walk(root, out);
-  out << "    esac\n  done\n";
+  out << "    esac\n    [[ ${words[i]} == --store ]] && local -x TANDEM_STORE=${words[i+1]}\n  done\n";
+  for_each_asked(root, [&](const std::string& pattern, const char* kind) {
+    out << "  if [[ \"$at ${words[CURRENT-1]}\" == " << pattern << " ]]; then\n    known=(${(f)\"$("
+        << ask_store(root, kind) << ")\"})\n    compadd -a known\n    return\n  fi\n";
+  });
   if (const std::string patterns = value_patterns(root); !patterns.empty()) {
     out << "  case \"$at ${words[CURRENT-1]}\" in\n    " << patterns << ") _files; return ;;\n  esac\n";
   }
@@ -91,9 +128,13 @@ void write_zsh_completion(const CLI::App& app, std::ostream& out) {
     out << ")\n      options=(";
     for (const ShownOption& option : command.options)
       out << "\n        " << entry(option.names.back(), option.description);
-    out << ") ;;\n";
+    out << ")\n";
+    if (const char* kind = asked_argument(command)) {
+      out << "      known=(${(f)\"$(" << ask_store(root, kind) << ")\"})\n";
+    }
+    out << "      ;;\n";
   });
-  out << "  esac\n  (( ${#commands} )) && _describe command commands\n"
+  out << "  esac\n  (( ${#known} )) && compadd -a known\n  (( ${#commands} )) && _describe command commands\n"
       << "  [[ $PREFIX == -* ]] && _describe option options\n"
       << "  (( ${#commands} )) || [[ $PREFIX == -* ]] || _files\n}\n_" << root.name << " \"$@\"\n";
 }
@@ -115,12 +156,18 @@ void write_fish_completion(const CLI::App& app, std::ostream& out) {
     for (const ShownCommand& sub : command.commands) {
       out << here << " -f -a " << fish_quoted(sub.name) << " -d " << fish_quoted(sub.description) << "\n";
     }
+    if (const char* kind = asked_argument(command)) {
+      out << here << " -f -a " << fish_quoted("(" + ask_store(root, kind) + ")") << "\n";
+    }
     for (const ShownOption& option : command.options) {
       out << here;
       for (const std::string& name : option.names) {
         out << (name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1));
       }
-      out << (option.value.empty() ? "" : " -r") << " -d " << fish_quoted(option.description) << "\n";
+      out << (option.value.empty() ? "" : " -r");
+      if (const char* kind = asked_for(option.value))
+        out << " -f -a " << fish_quoted("(" + ask_store(root, kind) + ")");
+      out << " -d " << fish_quoted(option.description) << "\n";
     }
   });
 }

@@ -12,7 +12,7 @@ ShownCommand walk(const CLI::App& app, const std::string& prefix) {
     if (option->get_group().empty()) continue;
     if (option->get_positional()) {
       out.arguments.push_back({option->get_name(true), option->get_description(), option->get_required(),
-                               option->get_items_expected_max() > 1});
+                               option->get_items_expected_max() > 1, option->get_type_name()});
       continue;
     }
     ShownOption o;

@@ -20,6 +20,7 @@ struct ShownArgument {
   std::string name;
   std::string description;
   bool required = false, repeats = false;
+  std::string value;  // "HOST"
 };
 
 struct ShownCommand {

@@ -66,7 +66,7 @@ void add_reading(Commands& all) {
   Given& g = all.given();
   CLI::App* show =
       all.add("show", "The current map, or an old one", [](MapCommand& c, Given& a) { return map_show(c, a.version); });
-  show->add_option("--version", g.version, "An old version instead of the current one")->type_name("N");
+  show->add_option("--version", g.version, "An old version instead of the current one")->type_name("VERSION");
 
   CLI::App* check = all.add("check", "Validate a map: a file, a URL, stdin, or the store's",
                             [](MapCommand& c, Given& a) { return map_check(c, a.source, a.strict); });
@@ -95,6 +95,15 @@ void add_reading(Commands& all) {
   status->add_flag("--watch", g.watch, "Again every two seconds until interrupted");
 }
 
+// For the shells' completions: what the store knows, a word a line.
+void add_completing(Commands& all) {
+  Given& g = all.given();
+  CLI::App* complete = all.add("complete", "Hosts or versions of the store, for completions",
+                               [](MapCommand& c, Given& a) { return map_complete(c, a.source); });
+  complete->add_option("kind", g.source)->required()->check(CLI::IsMember({"hosts", "versions"}));
+  complete->group("");
+}
+
 void add_editing(Commands& all) {
   Given& g = all.given();
   CLI::App* init = all.add("init", "Make version 1: equal arcs in the order given",
@@ -107,7 +116,7 @@ void add_editing(Commands& all) {
   CLI::App* add = all.add("add", "Carve a new host's share out of its neighbours", [](MapCommand& c, Given& a) {
     return map_edit_with(c, "add", [&a](const shard::ShardMap& map) { return shard::add_host(map, a.host, a.add); });
   });
-  add->add_option("host", g.host, "The new host")->type_name("HOST")->required();
+  add->add_option("host", g.host, "The new host")->type_name("NEW-HOST")->required();
   add->add_option("--at", g.add.at, "The boundary to straddle: the low of a range, 0 for the seam")
       ->type_name("BUCKET");
   add->add_option("--buckets", g.add.buckets, "How many; default one fair share")
@@ -209,6 +218,7 @@ void add_map(Ctl& ctl) {
   add_reading(all);
   add_editing(all);
   add_serving(all);
+  add_completing(all);
 }
 
 }  // namespace tandem::app

@@ -212,6 +212,17 @@ int map_diff(MapCommand& c, const std::vector<std::string>& from_to) {
   return kOk;
 }
 
+int map_complete(MapCommand& c, const std::string& kind) {
+  MapStore& store = c.need_store();
+  const ShardMap map = store.current();
+  if (kind == "hosts") {
+    for (const std::string& host : map.hosts()) c.out.say(host + "\n");
+  } else {
+    for (const HistoryEntry& e : store.history(map.version(), 100)) c.out.say(std::to_string(e.version.value) + "\n");
+  }
+  return kOk;
+}
+
 int map_history(MapCommand& c, std::size_t limit) {
   MapStore& store = c.need_store();
   for (const HistoryEntry& e : store.history(store.current().version(), limit)) {

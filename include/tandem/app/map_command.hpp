@@ -58,6 +58,7 @@ int map_diff(MapCommand& c, const std::vector<std::string>& from_to);
 int map_history(MapCommand& c, std::size_t limit);
 int map_owner(MapCommand& c, const std::string& room_or_url);
 int map_status(MapCommand& c, bool watch);
+int map_complete(MapCommand& c, const std::string& kind);  // "hosts" or "versions"
 
 // ---- publishing
 int map_init(MapCommand& c, const std::vector<std::string>& hosts, const std::optional<std::string>& upload);

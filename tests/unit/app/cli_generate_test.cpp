@@ -79,6 +79,23 @@ TEST_F(Generate, BashCompletesTheCommandThatWasReached) {
   EXPECT_EQ(completed("tandemctl map --store ''", 3), "\n");
 }
 
+TEST_F(Generate, CompletionsAskTheStoreForHosts) {
+  CLI::App* drain = app_.get_subcommand("map")->add_subcommand("drain", "Empties a host.");
+  drain->add_option("host", text_, "Which.")->type_name("HOST");
+  drain->add_option("--into", text_, "Where to.")->type_name("HOST");
+  const std::string script = made("bash") + "\ntandemctl() { echo \"$TANDEM_STORE.${*: -1} relay2\"; }\n";
+  const auto completed = [&](const std::string& words, int at) {
+    return run(script, "bash",
+               "TANDEM_STORE=env; COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(at) +
+                   "; _tandemctl; echo \"${COMPREPLY[*]}\"");
+  };
+  EXPECT_EQ(completed("tandemctl map drain --into ''", 4), "env.hosts relay2\n");
+  EXPECT_EQ(completed("tandemctl map drain rel", 3), "relay2\n");
+  EXPECT_EQ(completed("tandemctl map --store /srv drain ''", 5), "--help --into /srv.hosts relay2\n");
+  EXPECT_THAT(made("fish"), HasSubstr("-a '(tandemctl map complete hosts 2>/dev/null)'"));
+  EXPECT_THAT(made("zsh"), HasSubstr("known=(${(f)\"$(tandemctl map complete hosts 2>/dev/null)\"})"));
+}
+
 TEST_F(Generate, ZshAndFishScriptsNameEveryCommand) {
   for (const char* shell : {"zsh", "fish"}) {
     const std::string script = made(shell);
