@@ -75,14 +75,15 @@ const std::array<EndpointAnswers, 3>& endpoint_answers() {
   return kAnswers;
 }
 
-constexpr std::array<Answer, 8> kAttestAnswers = {Answer::ok,
+constexpr std::array<Answer, 9> kAttestAnswers = {Answer::ok,
                                                   Answer::bad_json,
                                                   Answer::attestation_disabled,
                                                   Answer::missing_fields,
                                                   Answer::bad_challenge,
                                                   Answer::attestation_rejected,
                                                   Answer::too_many_outstanding_tickets,
-                                                  Answer::misdirected};
+                                                  Answer::misdirected,
+                                                  Answer::capacity};
 
 constexpr std::array<CloseReason, 11> kAdmissionReasons = {
     CloseReason::bad_hello,          CloseReason::bad_proof,           CloseReason::rate_limited,

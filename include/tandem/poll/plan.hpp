@@ -63,9 +63,8 @@ class PollPlan {
   [[nodiscard]] Ended end_attempt(const std::optional<Fault>& fault, TimePoint now);
 
   [[nodiscard]] bool booting() const noexcept { return booting_; }
-  [[nodiscard]] Duration age(TimePoint now) const noexcept {
-    return now - last_success_;
-  }                                                                     // before any: since construction
+  // Since the last success; before any, since construction.
+  [[nodiscard]] Duration age(TimePoint now) const noexcept { return now - last_success_; }
   [[nodiscard]] std::optional<LastFault> failing(TimePoint now) const;  // nothing: the last poll succeeded
   [[nodiscard]] std::optional<LastFault> recovered() const;  // the newest fault of the newest streak that is over
 
