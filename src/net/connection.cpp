@@ -6,15 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include <openssl/ssl.h>
-
 namespace tandem::net {
-namespace {
-
-constexpr std::size_t kEntryRead = 16 * 1024;  // un-admitted sockets have little to say
-
-}  // namespace
-
 Connection::Connection(Loop& loop, Socket socket, const Address& remote)
     : loop_(loop),
       transport_(std::move(socket), loop.buffers),
@@ -34,15 +26,6 @@ void Connection::start() {
   }
   reschedule();
   arm();
-}
-
-void Connection::begin_handshake() {
-  if (loop_.tls == nullptr) {
-    phase_ = Phase::http;
-    http_ = std::make_unique<HttpSession>();
-  } else {
-    phase_ = Phase::handshake;  // the SSL object is made when the first bytes are here: it is dear
-  }
 }
 
 // ---------------------------------------------------------------- Asio
@@ -147,27 +130,6 @@ void Connection::receive(std::size_t most) {
   take_in();
 }
 
-void Connection::go_on_handshake() {
-  if (!transport_.is_tls()) {
-    SSL* ssl = loop_.tls != nullptr ? loop_.tls->new_session() : nullptr;
-    if (ssl == nullptr) return destroy();
-    transport_.start_tls(ssl);
-  }
-  const Transport::Status status = transport_.handshake();
-  if (status == Transport::Status::dry) return;
-  loop_.observe(
-      observed::TlsHandshake{status == Transport::Status::ok, transport_.resumed_session(), loop_.mono() - opened_});
-  if (status != Transport::Status::ok) {
-    ended_ = true;
-    return finish();  // lets the alert arrive
-  }
-  phase_ = Phase::http;
-  http_ = std::make_unique<HttpSession>();
-  deadline_ = loop_.mono() + loop_.settings.request;
-  reschedule();
-  take_in();  // a client may send its request right behind its Finished
-}
-
 void Connection::take_in() {
   std::span<const std::uint8_t> piece;
   Transport::Status status = Transport::Status::ok;
@@ -207,39 +169,6 @@ void Connection::input_ended(bool orderly) {
   if (phase_ == Phase::handshake && !ended_ && transport_.is_tls())
     loop_.observe(observed::TlsHandshake{false, false, loop_.mono() - opened_});
   destroy();
-}
-
-void Connection::read_proxy_header() {
-  switch (transport_.fill(kEntryRead)) {
-    case Transport::Status::ok: break;
-    case Transport::Status::dry: return;
-    default: return destroy();
-  }
-  const auto fresh = transport_.received();
-  stash_->append(reinterpret_cast<const char*>(fresh.data()), fresh.size());
-  const bool trusted = loop_.settings.proxy.trusts(remote_);
-  const auto parsed = parse_proxy_header(*stash_);
-  if (std::holds_alternative<ProxyNeedMore>(parsed)) {
-    if (stash_->size() > kMaxProxyHeader) destroy();
-    return;
-  }
-  std::size_t used = 0;
-  if (const auto* header = std::get_if<ProxyHeader>(&parsed)) {
-    used = header->size;
-    if (trusted && header->client) client_ = header->client->key();
-  } else if (trusted) {
-    return destroy();  // unanswered
-  }
-  // Not one whose word counts: with or without a header it is a client like any other.
-  const std::string rest = stash_->substr(used);
-  stash_.reset();
-  begin_handshake();
-  if (rest.empty()) return;
-  transport_.prefill({reinterpret_cast<const std::uint8_t*>(rest.data()), rest.size()});
-  if (phase_ == Phase::handshake)
-    go_on_handshake();
-  else
-    take_in();
 }
 
 // ---------------------------------------------------------------- the end of a turn
@@ -319,14 +248,8 @@ void Connection::stop_serving() {
   }
 }
 
-void Connection::read_last() {
-  // What its client sent before it heard of the end and the kernel has acknowledged was taken in: once around the
-  // socket buffer.
-  for (int i = 0; i < 4 && phase_ == Phase::admitted && wants_read(); ++i) {
-    receive(LoopBuffers::kCipherIn / 2);
-    if (peer_ != nullptr) peer_->transport_.flush();  // so that the next step sees whether it takes more
-  }
-  loop_.touch(*this);
+bool Connection::quiet() const {
+  return phase_ != Phase::admitted || peer_ == nullptr || (transport_.pending() == 0 && transport_.unread() == 0);
 }
 
 void Connection::destroy() {

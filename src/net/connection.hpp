@@ -42,17 +42,19 @@ class Connection final : public TimerNode,
  public:
   enum class Phase : std::uint8_t { proxy, handshake, http, pending, admitted, closing, lingering, dead };
 
+  static constexpr std::size_t kEntryRead = 16 * 1024;  // at once, before admission: there is little to say
+
   Connection(Loop& loop, Socket socket, const Address& remote);
   ~Connection();
   void start();
 
   // ---- from the loop
   void on_timer();
-  void serve_entry();               // an un-admitted socket's share of the turn
-  void settle();                    // the end of a turn in which it was touched
-  void go_on(std::uint64_t bytes);  // the box's pacer lets it read so much
-  void stop_serving();              // graceful stop, for those that are no WebSocket
-  void read_last();                 // graceful stop: what the kernel holds already
+  void serve_entry();                // an un-admitted socket's share of the turn
+  void settle();                     // the end of a turn in which it was touched
+  void go_on(std::uint64_t bytes);   // the box's pacer lets it read so much
+  void stop_serving();               // graceful stop, for those that are no WebSocket
+  [[nodiscard]] bool quiet() const;  // nothing of its splice is under way, as far as one can see from here
   void destroy();
   void settings_changed();
 

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -174,6 +175,7 @@ void Listener::on_ready(const std::shared_ptr<State>& state) {
 void Listener::pause(State& state) {
   if (state.paused) return;
   state.paused = true;
+  if (std::exchange(state.told, true)) return;  // a flood comes and goes many times a second: it is told once
   state.loop.observe(observed::DescriptorsExhausted{true});
 }
 
@@ -183,8 +185,12 @@ void Listener::try_again() {
   if (probe >= 0) ::close(probe);
   if (probe < 0 || probe >= first_spare()) return;
   state_->paused = false;
-  state_->loop.observe(observed::DescriptorsExhausted{false});
   arm(state_);
+}
+
+void Listener::tell() {
+  if (!state_->paused && std::exchange(state_->told, false))
+    state_->loop.observe(observed::DescriptorsExhausted{false});
 }
 
 }  // namespace tandem::net

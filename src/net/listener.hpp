@@ -26,7 +26,8 @@ class Listener {
 
   void start();
   void stop();
-  void try_again();  // called now and then: goes on if it was paused and may
+  void try_again();  // called when a descriptor came free, and now and then: goes on if it was paused and may
+  void tell();       // once a second: reports that accepting has gone on without a pause since
   [[nodiscard]] bool paused() const noexcept { return state_->paused; }
   [[nodiscard]] std::uint16_t port() const;
 
@@ -35,7 +36,7 @@ class Listener {
     State(Loop& l, Acceptor a) : loop(l), acceptor(std::move(a)) {}
     Loop& loop;
     Acceptor acceptor;
-    bool open = true, paused = false, armed = false;
+    bool open = true, paused = false, armed = false, told = false;
   };
   explicit Listener(std::shared_ptr<State> state) : state_(std::move(state)) {}
   static void arm(const std::shared_ptr<State>& state);

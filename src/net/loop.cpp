@@ -49,6 +49,7 @@ void Loop::shut() {
   box.clear();
   wheel.cancel(box_timer_);
   wheel.cancel(stop_timer_);
+  wheel.cancel(last_words_timer_);
   timer_.cancel();
 }
 
@@ -73,7 +74,10 @@ void Loop::end_turn() {
     touched_now_.clear();
   }
   if (buffers.sent_bytes != 0) relay.count_egress(std::exchange(buffers.sent_bytes, 0));
-  graveyard_.clear();
+  if (!graveyard_.empty()) {
+    graveyard_.clear();  // their descriptors come free: who waited for one goes on
+    for (auto& listener : listeners) listener->try_again();
+  }
   if (stopping_) check_stopped();
   arm_timer();
 }
@@ -106,6 +110,8 @@ void Loop::on_timer() {
       std::uint64_t bytes = 0;
       while (const ConnectionPtr source = box.grant(mono(), bytes)) source->go_on(bytes);
       reschedule_box();
+    } else if (&node == &last_words_timer_) {
+      hear_last_words();
     } else if (&node == &stop_timer_) {
       const auto all = connections_;
       for (const ConnectionPtr& connection : all) connection->destroy();
@@ -133,7 +139,10 @@ void Loop::heartbeat() {
   relayed_at_heartbeat_ = relayed;
   last_heartbeat_ = mono();
   heartbeat_due_ = mono() + kHeartbeat;
-  for (auto& listener : listeners) listener->try_again();
+  for (auto& listener : listeners) {
+    listener->tell();
+    listener->try_again();
+  }
 }
 
 // ---------------------------------------------------------------- events and effects
@@ -273,35 +282,6 @@ void Loop::serve_entries() {
   boost::asio::post(io, [weak = weak_from_this()] {
     if (const auto self = weak.lock(); self != nullptr && !self->shut_) self->serve_entries();
   });
-}
-
-// ---------------------------------------------------------------- reload and stop
-
-void Loop::update(Settings fresh) {
-  const Turn turn(*this);
-  settings = std::move(fresh);
-  box.set_rate(settings.box_bytes_per_second, mono());
-  reschedule_box();
-  for (const ConnectionPtr& connection : connections_) connection->settings_changed();
-}
-
-void Loop::stop(std::function<void()> done) {
-  if (std::exchange(stopping_, true)) return;
-  const Turn turn(*this);
-  stopped_ = std::move(done);
-  for (auto& listener : listeners) listener->stop();
-  wheel.set(stop_timer_, mono() + settings.shutdown);
-  auto all = connections_;
-  for (const ConnectionPtr& connection : all) connection->read_last();
-  dispatch(relay::event::ShutdownBegun{});
-  all = connections_;
-  for (const ConnectionPtr& connection : all) connection->stop_serving();
-}
-
-void Loop::check_stopped() {
-  if (!connections_.empty() || !stopped_) return;
-  wheel.cancel(stop_timer_);
-  boost::asio::post(io, std::exchange(stopped_, nullptr));
 }
 
 }  // namespace tandem::net

@@ -93,6 +93,7 @@ class Loop : public std::enable_shared_from_this<Loop> {
   void arm_timer();
   void heartbeat();
   void serve_entries();
+  void hear_last_words();
   void check_stopped();
   [[nodiscard]] Connection* find(SocketId id) const noexcept;
 
@@ -114,7 +115,10 @@ class Loop : public std::enable_shared_from_this<Loop> {
 
   boost::asio::steady_timer timer_;
   TimePoint timer_due_ = kNever, relay_due_ = kNever, heartbeat_due_;
-  TimerNode box_timer_, stop_timer_;
+  TimerNode box_timer_, stop_timer_, last_words_timer_;
+  TimePoint last_words_until_ = kNever;
+  std::uint64_t relayed_at_check_ = 0;
+  int quiet_checks_ = 0;
   std::uint64_t relayed_at_heartbeat_ = 0;
   TimePoint last_heartbeat_;
   std::function<void()> stopped_;

@@ -251,9 +251,16 @@ std::uint64_t Transport::written() const noexcept {
 }
 
 std::uint64_t Transport::acknowledged() const {
-  int queued = 0;
-  if (broken_ || ::ioctl(const_cast<Socket&>(socket_).native_handle(), SIOCOUTQ, &queued) != 0) return sent_;
-  return sent_ - std::min<std::uint64_t>(sent_, static_cast<std::uint64_t>(queued));
+  const std::uint64_t queued = count(SIOCOUTQ);
+  return sent_ - std::min(sent_, queued);
+}
+
+std::uint64_t Transport::unread() const { return count(FIONREAD); }
+
+std::uint64_t Transport::count(unsigned long request) const {
+  int bytes = 0;
+  if (broken_ || ::ioctl(const_cast<Socket&>(socket_).native_handle(), request, &bytes) != 0) return 0;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace tandem::net

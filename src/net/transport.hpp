@@ -62,11 +62,12 @@ class Transport {
   // acknowledged.
   [[nodiscard]] std::uint64_t written() const noexcept;
   [[nodiscard]] std::uint64_t acknowledged() const;
-  [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
+  [[nodiscard]] std::uint64_t unread() const;  // received by the kernel and not by us
 
  private:
   friend struct TransportBio;
   void put(const std::uint8_t* data, std::size_t size);  // bytes for the wire
+  [[nodiscard]] std::uint64_t count(unsigned long request) const;
   void hold(const std::uint8_t* data, std::size_t size);
   void forget_pending();
   [[nodiscard]] std::size_t send_some(const std::uint8_t* data, std::size_t size);
