@@ -170,7 +170,7 @@ bool Worker::take(relay::Effect&& effect) {
         if constexpr (std::is_same_v<T, relay::effect::VerifyAttestation>) {
           const RequestId id = e.request;
           if (!impl_->queue.push(std::move(e), kWaitingAttestations, kWaitingAttestationBytes)) {
-            impl_->deliver({relay::event::AttestationVerified{id, std::nullopt, kBusy}});
+            impl_->deliver({relay::event::AttestationVerified{id, std::nullopt, relay::event::kAttestationBusy}});
           }
           return true;
         } else if constexpr (std::is_constructible_v<StoreRequest, T>) {

@@ -38,6 +38,7 @@ constexpr std::array<Row, kAnswerCount> kRows{{
     {403, "bad signature", "bad_signature"},
     {500, "state unavailable", "state_unavailable"},
     {421, "misdirected", "misdirected"},
+    {503, "capacity", "capacity"},
 }};
 
 const Row& row(Answer a) noexcept { return kRows[static_cast<std::size_t>(a)]; }

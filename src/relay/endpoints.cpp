@@ -186,6 +186,9 @@ void Relay::Impl::on(const event::AttestationVerified& e) {
   attesting.erase(it);
   constexpr Endpoint kHere = Endpoint::attest;
   if (!owns(room)) return refuse(e.request, kHere, Answer::misdirected);
+  if (!e.key && e.why == event::kAttestationBusy) {
+    return answer(e.request, kHere, Answer::capacity, protocol::refusal_body(Answer::capacity), 1);
+  }
   if (!e.key) return reject_attestation(e.request, e.why);
   Entry& entry = registry.get(room, policy);
   auto& tickets = entry.room.secrets().tickets;

@@ -36,10 +36,9 @@ struct WorkerSettings {
 
 class Worker {
  public:
-  // Attestations that wait are bounded; past it a new one is refused as kBusy.
+  // Attestations that wait are bounded; past it a new one is refused as busy.
   static constexpr std::size_t kWaitingAttestations = 1024;
   static constexpr std::size_t kWaitingAttestationBytes = 32 * 1024 * 1024;
-  static constexpr std::string_view kBusy = "busy";
 
   using Post = std::function<void(std::function<void()>)>;  // runs a function on the loop's thread, soon
   using Deliver = std::function<void(relay::Event)>;        // an answer, for Relay::handle

@@ -35,10 +35,11 @@ enum class Answer : std::uint8_t {
   bad_signature,
   state_unavailable,
   misdirected,  // the bucket was lost while the request waited; the body is plain text, as at the gate
+  capacity,     // the worker has no room for another attestation now
 };
-inline constexpr int kAnswerCount = static_cast<int>(Answer::misdirected) + 1;
+inline constexpr int kAnswerCount = static_cast<int>(Answer::capacity) + 1;
 
-[[nodiscard]] std::uint16_t status(Answer a) noexcept;    // 200, 400, 403, 421, 429, 500
+[[nodiscard]] std::uint16_t status(Answer a) noexcept;    // 200, 400, 403, 421, 429, 500, 503
 [[nodiscard]] std::string_view text(Answer a) noexcept;   // "bad challenge"; empty for ok
 [[nodiscard]] std::string_view label(Answer a) noexcept;  // "bad_challenge"
 

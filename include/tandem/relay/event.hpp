@@ -78,6 +78,8 @@ struct Stored {
   std::uint64_t id;
   bool ok;
 };  // answers effects that carry an id
+inline constexpr std::string_view kAttestationBusy =
+    "busy";  // as `why`: too many wait; the phone is told to come again
 struct AttestationVerified {
   RequestId request;
   std::optional<AttestedKey> key;

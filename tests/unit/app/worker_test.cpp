@@ -231,7 +231,7 @@ TEST_F(WorkerTest, RefusesAttestationsPastItsBoundAsBusyAndServesTheStoreMeanwhi
   for (const relay::Event& e : events) {
     const auto* verified = std::get_if<event::AttestationVerified>(&e);
     if (verified && verified->key) ++good;
-    if (verified && verified->why == Worker::kBusy) ++busy;
+    if (verified && verified->why == event::kAttestationBusy) ++busy;
   }
   EXPECT_GT(busy, 0u);
   EXPECT_GE(good, Worker::kWaitingAttestations);

@@ -146,6 +146,16 @@ TEST(Attestations, AreAllRejectedWhereNoAppIsNamed) {
   EXPECT_TRUE(w.attestations.empty());
 }
 
+TEST(Attestations, ThatTheWorkerHasNoRoomForAreToldToComeAgain) {
+  World w(attested_settings());
+  const Bytes c = w.challenge(kRoom);
+  const nlohmann::json body = {{"challenge", base64_encode(c)}, {"attestationObject", "AAAA"}};
+  const RequestId id = w.post(kRoom, Endpoint::attest, body.dump());
+  w.feed(event::AttestationVerified{id, std::nullopt, event::kAttestationBusy});
+  EXPECT_EQ(w.answers[id].status, 503);
+  EXPECT_EQ(w.answers[id].error(), "capacity");
+}
+
 TEST(Attestations, WhoseClientLeftAreDropped) {
   World w(attested_settings());
   const Bytes c = w.challenge(kRoom);
