@@ -19,10 +19,15 @@ foreach(name tandemd tandemctl)
     DEPENDS ${documents}/${name}.1 VERBATIM COMMENT "Compressing ${name}.1")
   list(APPEND generated ${documents}/${name}.1.gz)
 endforeach()
-add_custom_command(OUTPUT ${documents}/changelog.gz
-  COMMAND gzip -9nc ${CMAKE_SOURCE_DIR}/CHANGELOG.md > ${documents}/changelog.gz
-  DEPENDS ${CMAKE_SOURCE_DIR}/CHANGELOG.md VERBATIM COMMENT "Compressing the changelog")
-add_custom_target(documents DEPENDS ${generated} ${documents}/changelog.gz)
+foreach(pair "CHANGELOG.md;CHANGELOG.md.gz" "deploy/debian/changelog;changelog.gz")
+  list(GET pair 0 from)
+  list(GET pair 1 file)
+  add_custom_command(OUTPUT ${documents}/${file}
+    COMMAND gzip -9nc ${CMAKE_SOURCE_DIR}/${from} > ${documents}/${file}
+    DEPENDS ${CMAKE_SOURCE_DIR}/${from} VERBATIM COMMENT "Compressing ${from}")
+  list(APPEND generated ${documents}/${file})
+endforeach()
+add_custom_target(documents DEPENDS ${generated})
 if(NOT TARGET programs)
   add_custom_target(programs DEPENDS tandemd tandemctl)
 endif()
@@ -34,8 +39,9 @@ install(FILES config/relay.jsonc DESTINATION /etc/tandem)
 install(FILES config/relay.jsonc DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem/examples)
 install(FILES config/relay.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
 install(FILES deploy/debian/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem)
-install(FILES ${documents}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem)
-install(DIRECTORY deploy/grafana deploy/prometheus DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem OPTIONAL)
+install(FILES ${documents}/changelog.gz ${documents}/CHANGELOG.md.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem)
+install(DIRECTORY deploy/grafana deploy/prometheus DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem
+        PATTERN "*.py" EXCLUDE PATTERN "*.test.yml" EXCLUDE)
 install(FILES ${documents}/tandemd.1.gz ${documents}/tandemctl.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 foreach(name tandemd tandemctl)
   install(FILES ${documents}/${name}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${name})
@@ -53,11 +59,12 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "relay for paired devices
- Tandem joins two endpoints that share a room, a mac and a phone, over
- WebSocket connections that each of them opens, and copies their end-to-end
- encrypted frames. This package holds the daemon tandemd, the operator's tool
- tandemctl and a systemd service.")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "relay for paired devices")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"Tandem joins two endpoints that share a room, a mac and a phone, over
+WebSocket connections that each of them opens, and copies their end-to-end
+encrypted frames. This package holds the daemon tandemd, the operator's tool
+tandemctl and a systemd service.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "certbot")
