@@ -82,11 +82,11 @@ std::vector<std::string> certificate_warnings(const config::Config& config, cons
 
 std::vector<std::string> config_warnings(const config::Config& c, const CheckFacts& facts) {
   std::vector<std::string> out;
-  const std::uint64_t needed = c.limits.sockets + kOtherDescriptors;
+  const std::uint64_t needed = c.limits.sockets.value_or(0) + kOtherDescriptors;
   if (facts.descriptor_limit < needed) {
-    out.push_back("limits.sockets: " + std::to_string(c.limits.sockets) + " sockets need a file descriptor limit of " +
-                  std::to_string(needed) + ", this process may have " + std::to_string(facts.descriptor_limit) +
-                  "; raise LimitNOFILE (ulimit -n), or lower limits.sockets");
+    out.push_back("limits.sockets: " + std::to_string(c.limits.sockets.value_or(0)) +
+                  " sockets need a file descriptor limit of " + std::to_string(needed) + ", this process may have " +
+                  std::to_string(facts.descriptor_limit) + "; raise LimitNOFILE (ulimit -n), or lower limits.sockets");
   }
   if (c.attest.required && !c.attest.app_id) {
     out.emplace_back(

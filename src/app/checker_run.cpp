@@ -60,11 +60,13 @@ void plan_state(const config::Config& c, CheckReport& report) {
 }
 
 void plan_memory(const config::Config& c, const CheckFacts& facts, CheckReport& report) {
-  const auto sockets = static_cast<double>(c.limits.sockets);
+  // Without a ceiling of ours, descriptors are what ends it.
+  const std::uint64_t most = c.limits.sockets ? *c.limits.sockets : facts.descriptor_limit;
+  const auto sockets = static_cast<double>(most);
   const auto buffers = static_cast<double>(c.limits.socket_buffer.value);
   report.plan.emplace_back(
       "memory", "at most " + config::describe_size(sockets * static_cast<double>(facts.memory.spliced_socket)) +
-                    " with all " + std::to_string(c.limits.sockets) + " sockets spliced and stalled (" +
+                    " with all " + std::to_string(most) + " sockets spliced and stalled (" +
                     config::describe_size(sockets * static_cast<double>(facts.memory.parked_socket)) +
                     " with all parked), and at most " + config::describe_size(sockets * 2 * buffers) +
                     " of kernel buffers");

@@ -96,7 +96,7 @@ Findings examine_descriptors(const config::Config& c, std::optional<std::uint64_
     if (warning.starts_with("limits.sockets:")) {
       return {{Health::warning, "descriptors",
                "limit " + whose + ": " + std::to_string(facts.descriptor_limit) +
-                   ", limits.sockets: " + std::to_string(c.limits.sockets),
+                   ", limits.sockets: " + std::to_string(c.limits.sockets.value_or(0)),
                "LimitNOFILE=1048576 in the unit (the packaged one has it), or lower limits.sockets"}};
     }
   }
@@ -113,8 +113,9 @@ Findings examine_kernel(const config::Config& c, const std::string& proc) {
       {"net.core.somaxconn", 4096, "a burst of reconnects is refused"},
       {"net.ipv4.tcp_max_syn_backlog", 2048, "a burst of reconnects is dropped"},
       {"net.core.rmem_max", c.limits.socket_buffer.value / 2, "limits.socket_buffer is cut"},
-      {"fs.nr_open", std::uint64_t{c.limits.sockets} + 64, "no process may open as many files as limits.sockets needs"},
-      {"net.netfilter.nf_conntrack_max", std::uint64_t{c.limits.sockets} * 5 / 4,
+      {"fs.nr_open", std::uint64_t{c.limits.sockets.value_or(0)} + 64,
+       "no process may open as many files as limits.sockets needs"},
+      {"net.netfilter.nf_conntrack_max", std::uint64_t{c.limits.sockets.value_or(0)} * 5 / 4,
        "the firewall forgets connections before limits.sockets is reached"},
   };
   Findings out;

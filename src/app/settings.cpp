@@ -10,8 +10,10 @@ relay::Settings relay_settings(const config::Config& config) {
   s.attest_configured = config.attest.app_id.has_value();
   s.app_id = config.attest.app_id.value_or("");
 
-  s.meter.messages_per_second = config.limits.messages_per_second;
-  s.meter.bytes_per_window = config.limits.room_bytes_per_day.value;
+  constexpr ByteCount kOff{UINT64_MAX};
+  s.meter.messages_per_second = UINT64_MAX;
+  if (const auto& rate = config.limits.messages_per_second) s.meter.messages_per_second = *rate;
+  s.meter.bytes_per_window = config.limits.room_bytes_per_day.value_or(kOff).value;
   s.upgrades_per_minute = config.limits.upgrades_per_minute;
   s.attests_per_minute = config.limits.attests_per_minute;
   s.sockets_per_client = config.limits.sockets_per_client;
@@ -58,7 +60,7 @@ net::Settings net_settings(const config::Config& config) {
   s.proxy.hops = config.proxy.hops;
   for (const config::Cidr& cidr : config.proxy.from) s.proxy.from.push_back(block(cidr));
 
-  s.message_bytes = config.limits.message_bytes.value;
+  s.message_bytes = config.limits.message_bytes.value_or(ByteCount{UINT64_MAX}).value;
   s.splice_buffer_bytes = static_cast<std::uint32_t>(config.limits.splice_buffer.value);
   s.socket_buffer_bytes = static_cast<std::uint32_t>(config.limits.socket_buffer.value);
   if (const auto& rate = config.limits.room_bytes_per_second) s.room_bytes_per_second = rate->value;

@@ -134,29 +134,29 @@ void add_attest(Table& t) {
 
 void add_limits(Table& t) {
   t.add(
-      "limits.room_bytes_per_day", [](auto& c) -> auto& { return c.limits.room_bytes_per_day; }, of(Type::size),
+      "limits.room_bytes_per_day", [](auto& c) -> auto& { return c.limits.room_bytes_per_day; }, or_null(Type::size),
       R"("8GiB")", now,
       "What one room may move in 24 h, both directions together. Crossing it closes the room until the window ends.");
   t.add(
-      "limits.message_bytes", [](auto& c) -> auto& { return c.limits.message_bytes; }, of(Type::size), R"("256KiB")",
-      now, "The largest message of an admitted endpoint.");
+      "limits.message_bytes", [](auto& c) -> auto& { return c.limits.message_bytes; }, or_null(Type::size),
+      R"("256KiB")", now, "The largest message of an admitted endpoint.");
   t.add(
-      "limits.messages_per_second", [](auto& c) -> auto& { return c.limits.messages_per_second; }, of(Type::count),
+      "limits.messages_per_second", [](auto& c) -> auto& { return c.limits.messages_per_second; }, or_null(Type::count),
       "500", now, "Messages per second in one room, both directions together.");
   t.add(
-      "limits.upgrades_per_minute", [](auto& c) -> auto& { return c.limits.upgrades_per_minute; }, of(Type::count),
+      "limits.upgrades_per_minute", [](auto& c) -> auto& { return c.limits.upgrades_per_minute; }, or_null(Type::count),
       "120", now, "WebSockets one client may open in a minute. A client is an IPv4 address or an IPv6 /64.");
   t.add(
-      "limits.attests_per_minute", [](auto& c) -> auto& { return c.limits.attests_per_minute; }, of(Type::count), "30",
-      now, "Requests to `/attest` and `/attest/challenge` of one client in a minute.");
+      "limits.attests_per_minute", [](auto& c) -> auto& { return c.limits.attests_per_minute; }, or_null(Type::count),
+      "30", now, "Requests to `/attest` and `/attest/challenge` of one client in a minute.");
   t.add(
-      "limits.sockets_per_client", [](auto& c) -> auto& { return c.limits.sockets_per_client; }, of(Type::count), "64",
-      now, "WebSockets of one client at once.");
+      "limits.sockets_per_client", [](auto& c) -> auto& { return c.limits.sockets_per_client; }, or_null(Type::count),
+      "64", now, "WebSockets of one client at once.");
   t.add(
-      "limits.sockets", [](auto& c) -> auto& { return c.limits.sockets; }, of(Type::count), "200000", now,
+      "limits.sockets", [](auto& c) -> auto& { return c.limits.sockets; }, or_null(Type::count), "200000", now,
       "WebSockets at once. Each needs a file descriptor: `LimitNOFILE` must be higher.");
   t.add(
-      "limits.rooms", [](auto& c) -> auto& { return c.limits.rooms; }, of(Type::count), "200000", now,
+      "limits.rooms", [](auto& c) -> auto& { return c.limits.rooms; }, or_null(Type::count), "200000", now,
       "Rooms with a socket at once. At the ceiling new rooms are refused; joins to a room that exists pass.");
   t.add(
       "limits.splice_buffer", [](auto& c) -> auto& { return c.limits.splice_buffer; }, buffer(4 << 10, 64 << 20),

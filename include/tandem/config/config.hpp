@@ -65,9 +65,9 @@ struct EgressBudget {
 };
 
 struct Limits {
-  ByteCount room_bytes_per_day, message_bytes;
-  std::uint32_t messages_per_second = 0, upgrades_per_minute = 0, attests_per_minute = 0, sockets_per_client = 0;
-  std::uint32_t sockets = 0, rooms = 0;
+  std::optional<ByteCount> room_bytes_per_day, message_bytes;  // none: off, here and below
+  std::optional<std::uint32_t> messages_per_second, upgrades_per_minute, attests_per_minute, sockets_per_client;
+  std::optional<std::uint32_t> sockets, rooms;
   ByteCount splice_buffer, socket_buffer;  // socket_buffer as the kernel doubles it: ask for half
   std::optional<ByteCount> room_bytes_per_second, box_bytes_per_second;  // none: not paced
   std::optional<EgressBudget> box_egress_per_month;

@@ -52,6 +52,15 @@ TEST(Load, EveryKeyButHostnameAndTlsHasItsDefault) {
   EXPECT_EQ(to_string(c.log.level), "info");
 }
 
+TEST(Load, NullTurnsALimitOff) {
+  const Config c = valid(minimal(R"(, "limits": {"room_bytes_per_day": null, "message_bytes": null,
+      "messages_per_second": null, "upgrades_per_minute": null, "attests_per_minute": null, "sockets_per_client": null,
+      "sockets": null, "rooms": null})"));
+  EXPECT_FALSE(c.limits.room_bytes_per_day || c.limits.message_bytes || c.limits.messages_per_second);
+  EXPECT_FALSE(c.limits.upgrades_per_minute || c.limits.attests_per_minute || c.limits.sockets_per_client);
+  EXPECT_FALSE(c.limits.sockets || c.limits.rooms);
+}
+
 TEST(Load, ReadsCommentsAndEveryKindOfValue) {
   const Config c = valid(minimal(R"(, // a comment with "quotes" and a trailing {
     "$schema": "x", "listen": ["localhost:1", "[::1]:2"], /* and

@@ -62,7 +62,8 @@ const std::vector<Wrong> kWrong = {
     // ---- wrong types
     {R"({"limits": {"sockets": "many"}})", "limits.sockets", {"whole number above zero", "\"many\""}},
     {R"({"limits": {"rooms": true}})", "limits.rooms", {"whole number", "true"}},
-    {R"({"limits": {"rooms": null}})", "limits.rooms", {"whole number", "null"}},
+    {R"({"limits": {"splice_buffer": null}})", "limits.splice_buffer", {"size", "null"}},
+    {R"({"timeouts": {"admission": null}})", "timeouts.admission", {"duration", "null"}},
     {R"({"limits": {"messages_per_second": [1]}})", "limits.messages_per_second", {"found a list"}},
     {R"({"limits": {"message_bytes": 262144}})", "limits.message_bytes", {"a size in a string", "KiB", "262144"}},
     {R"({"timeouts": {"admission": 15}})", "timeouts.admission", {"a duration in a string", "\"30s\""}},
