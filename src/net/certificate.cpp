@@ -3,13 +3,13 @@
 #include "net/certificate_parts.hpp"
 
 #include <arpa/inet.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
 
 namespace tandem::net {
 namespace {
@@ -43,11 +43,13 @@ std::vector<std::string> subject_alternative_names(X509* leaf) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type == GEN_DNS) {
       const auto* text = ASN1_STRING_get0_data(name->d.dNSName);
-      out.emplace_back(reinterpret_cast<const char*>(text), static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName)));
+      out.emplace_back(reinterpret_cast<const char*>(text),
+                       static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName)));
     } else if (name->type == GEN_IPADD) {
       char text[INET6_ADDRSTRLEN] = {};
       const int family = ASN1_STRING_length(name->d.iPAddress) == 4 ? AF_INET : AF_INET6;
-      if (inet_ntop(family, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof text) != nullptr) out.emplace_back(text);
+      if (inet_ntop(family, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof text) != nullptr)
+        out.emplace_back(text);
     }
   }
   return out;
@@ -58,14 +60,16 @@ int no_password(char*, int, int, void*) { return -1; }
 
 }  // namespace
 
-std::variant<Certificate, Certificate::Fault> Certificate::load(const std::string& chain_path, const std::string& key_path) {
+std::variant<Certificate, Certificate::Fault> Certificate::load(const std::string& chain_path,
+                                                                const std::string& key_path) {
   std::string chain, key;
   if (std::string fault = read_file(chain_path, chain); !fault.empty()) return Fault{std::move(fault)};
   if (std::string fault = read_file(key_path, key); !fault.empty()) return Fault{std::move(fault)};
   return parse(chain, key, chain_path, key_path);
 }
 
-std::variant<Certificate, Certificate::Fault> Certificate::parse(const std::string& chain_pem, const std::string& key_pem,
+std::variant<Certificate, Certificate::Fault> Certificate::parse(const std::string& chain_pem,
+                                                                 const std::string& key_pem,
                                                                  const std::string& chain_name,
                                                                  const std::string& key_name) {
   auto parts = std::make_shared<Parts>();
@@ -75,7 +79,8 @@ std::variant<Certificate, Certificate::Fault> Certificate::parse(const std::stri
     ERR_clear_error();
     return Fault{chain_name + " holds no PEM certificate"};
   }
-  while (X509* next = PEM_read_bio_X509(chain.get(), nullptr, &no_password, nullptr)) parts->intermediates.emplace_back(next);
+  while (X509* next = PEM_read_bio_X509(chain.get(), nullptr, &no_password, nullptr))
+    parts->intermediates.emplace_back(next);
   const unsigned long last = ERR_peek_last_error();
   ERR_clear_error();
   if (last != 0 && ERR_GET_REASON(last) != PEM_R_NO_START_LINE)

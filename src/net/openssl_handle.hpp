@@ -1,12 +1,12 @@
 // Owning pointers for OpenSSL's objects.
 #pragma once
 
+#include <memory>
+
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-
-#include <memory>
 
 namespace tandem::net {
 

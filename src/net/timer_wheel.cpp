@@ -34,7 +34,8 @@ void TimerWheel::link(TimerNode& node) noexcept {
 void TimerWheel::unlink(TimerNode& node) noexcept {
   node.prev->next = node.next;
   node.next->prev = node.prev;
-  node.prev = node.next = nullptr;  // a slot that this empties keeps its bit until the cursor passes: a spurious wake at worst
+  node.prev = node.next =
+      nullptr;  // a slot that this empties keeps its bit until the cursor passes: a spurious wake at worst
 }
 
 void TimerWheel::set(TimerNode& node, TimePoint due) noexcept {

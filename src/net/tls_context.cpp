@@ -3,13 +3,13 @@
 #include "net/certificate_parts.hpp"
 #include "tandem/net/clock.hpp"
 
+#include <array>
+#include <cstring>
+
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/params.h>
 #include <openssl/rand.h>
-
-#include <array>
-#include <cstring>
 
 namespace tandem::net {
 
@@ -64,16 +64,17 @@ int ticket_keys_index() {
   return index;
 }
 
-// See SSL_CTX_set_tlsext_ticket_key_evp_cb(3): -1 fails the handshake, 0 means no ticket, 1 fine, 2 fine but give a new one.
+// See SSL_CTX_set_tlsext_ticket_key_evp_cb(3): -1 fails the handshake, 0 means no ticket, 1 fine, 2 fine but give a new
+// one.
 int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypt) {
   auto* keys = static_cast<TicketKeys*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), ticket_keys_index()));
   const TimePoint now = monotonic_now();
   TicketKeys::Key* key = encrypt != 0 ? &keys->current(now) : keys->find(name, now);
   if (key == nullptr || !key->live) return 0;
   char digest[] = "SHA256";
-  const OSSL_PARAM params[] = {
-      OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key->mac.data(), key->mac.size()),
-      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_construct_end()};
+  const OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key->mac.data(), key->mac.size()),
+                               OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                               OSSL_PARAM_construct_end()};
   if (EVP_MAC_CTX_set_params(mac, params) != 1) return -1;
   if (encrypt != 0) {
     std::memcpy(name, key->name.data(), key->name.size());
@@ -85,7 +86,8 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
 }
 
 // `http/1.1` where it is offered; else no extension is answered, which every client takes for HTTP/1.1.
-int on_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size, void*) {
+int on_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size,
+            void*) {
   static constexpr unsigned char wanted[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_size, wanted, sizeof wanted, in, in_size) != OPENSSL_NPN_NEGOTIATED)
@@ -96,9 +98,8 @@ int on_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const unsi
 
 }  // namespace
 
-std::variant<std::shared_ptr<const TlsContext>, Certificate::Fault> TlsContext::make(const Certificate& certificate,
-                                                                                     MinVersion min_version,
-                                                                                     std::shared_ptr<TicketKeys> tickets) {
+std::variant<std::shared_ptr<const TlsContext>, Certificate::Fault> TlsContext::make(
+    const Certificate& certificate, MinVersion min_version, std::shared_ptr<TicketKeys> tickets) {
   std::shared_ptr<TlsContext> out(new TlsContext);
   SSL_CTX* ctx = out->context_ = SSL_CTX_new(TLS_server_method());
   if (ctx == nullptr) return Certificate::Fault{"OpenSSL cannot make a TLS context"};
@@ -106,10 +107,12 @@ std::variant<std::shared_ptr<const TlsContext>, Certificate::Fault> TlsContext::
 
   const Certificate::Parts& parts = certificate.parts();
   bool fits = SSL_CTX_use_certificate(ctx, parts.leaf.get()) == 1 && SSL_CTX_use_PrivateKey(ctx, parts.key.get()) == 1;
-  for (const X509Ptr& intermediate : parts.intermediates) fits = fits && SSL_CTX_add1_chain_cert(ctx, intermediate.get()) == 1;
+  for (const X509Ptr& intermediate : parts.intermediates)
+    fits = fits && SSL_CTX_add1_chain_cert(ctx, intermediate.get()) == 1;
   if (!fits) {
     const char* why = ERR_reason_error_string(ERR_peek_last_error());
-    std::string message = std::string("OpenSSL refuses the certificate or key: ") + (why != nullptr ? why : "unknown reason");
+    std::string message =
+        std::string("OpenSSL refuses the certificate or key: ") + (why != nullptr ? why : "unknown reason");
     ERR_clear_error();
     return Certificate::Fault{std::move(message)};
   }

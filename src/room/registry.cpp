@@ -171,8 +171,8 @@ bool Registry::is_consistent() const {
     }
   }
   return seen.rooms == census_.rooms && seen.pending_sockets == census_.pending_sockets &&
-         seen.admitted_sockets == census_.admitted_sockets && in_heap == heap_.size() &&
-         in_rest == resting_.size() && in_buckets == rooms_.size();
+         seen.admitted_sockets == census_.admitted_sockets && in_heap == heap_.size() && in_rest == resting_.size() &&
+         in_buckets == rooms_.size();
 }
 
 }  // namespace tandem::room

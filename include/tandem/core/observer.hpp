@@ -45,7 +45,7 @@ struct Displaced {
   RoomName room;
   SocketId socket;
   Role role;
-};                    // debug log
+};  // debug log
 struct SocketEnded {  // once per accepted WebSocket
   RoomName room;
   SocketId socket;

@@ -19,13 +19,15 @@ class Certificate {
   };
 
   // PEM files: the leaf first, then its intermediates. An expired certificate loads: the caller warns.
-  [[nodiscard]] static std::variant<Certificate, Fault> load(const std::string& chain_path, const std::string& key_path);
+  [[nodiscard]] static std::variant<Certificate, Fault> load(const std::string& chain_path,
+                                                             const std::string& key_path);
   // The same from memory; the names only serve the messages.
   [[nodiscard]] static std::variant<Certificate, Fault> parse(const std::string& chain_pem, const std::string& key_pem,
-      const std::string& chain_name = "certificate", const std::string& key_name = "private key");
+                                                              const std::string& chain_name = "certificate",
+                                                              const std::string& key_name = "private key");
 
-  // Whether a client that asks for this host is satisfied (2-sharding 2.6): dNSName (wildcards as RFC 6125), or iPAddress for a
-  // literal. The port does not count; neither does the subject's common name, which clients ignore.
+  // Whether a client that asks for this host is satisfied (2-sharding 2.6): dNSName (wildcards as RFC 6125), or
+  // iPAddress for a literal. The port does not count; neither does the subject's common name, which clients ignore.
   [[nodiscard]] bool covers(const Authority& host) const;
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }  // SANs as text
   [[nodiscard]] WallTime not_before() const noexcept { return not_before_; }

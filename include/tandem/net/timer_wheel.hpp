@@ -1,8 +1,9 @@
 // Deadlines for every socket behind one timer: a hashed wheel of slots about 17 ms wide.
 //
-// A node lives inside its owner (no allocation) and is in the wheel at most once. Setting, moving and cancelling cost O(1); what
-// is due comes out in one call, so a thousand keepalives that fall into one slot cost one wake-up. A node never fires before its
-// time, and at most one slot late. Deadlines past the horizon (about 68 s) are carried along and put back when their slot comes.
+// A node lives inside its owner (no allocation) and is in the wheel at most once. Setting, moving and cancelling cost
+// O(1); what is due comes out in one call, so a thousand keepalives that fall into one slot cost one wake-up. A node
+// never fires before its time, and at most one slot late. Deadlines past the horizon (about 68 s) are carried along and
+// put back when their slot comes.
 #pragma once
 
 #include "tandem/core/time.hpp"
@@ -34,8 +35,8 @@ class TimerWheel {
   // When the wheel next wants expire() to be called; kNever where it is empty.
   [[nodiscard]] TimePoint next() const noexcept;
 
-  // Calls on_due(node) for each node whose time has come; the node is out of the wheel by then. on_due may set, cancel and
-  // destroy nodes at will; what it sets fires in a later call.
+  // Calls on_due(node) for each node whose time has come; the node is out of the wheel by then. on_due may set, cancel
+  // and destroy nodes at will; what it sets fires in a later call.
   template <class F>
   void expire(TimePoint now, F&& on_due) {
     while (TimerNode* node = pop(now)) on_due(*node);

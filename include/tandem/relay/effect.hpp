@@ -63,7 +63,9 @@ struct WipeRoom {
   std::uint64_t id;
   RoomName room;
 };  // id 0: no answer wanted
-struct WipeBuckets { std::vector<Bucket> buckets; };                      // forget every stored room in these: another host owns them and their wait is over (2-sharding 2.5)
+struct WipeBuckets {
+  std::vector<Bucket> buckets;
+};  // forget every stored room in these: another host owns them and their wait is over (2-sharding 2.5)
 struct TouchRoom {
   RoomName room;
   WallTime at;
@@ -91,10 +93,10 @@ struct VerifyAttestation {
 
 }  // namespace effect
 
-using Effect =
-    std::variant<effect::Send, effect::Admit, effect::Splice, effect::Unsplice, effect::Close, effect::Reply,
-                 effect::LoadRoom, effect::StoreRoom, effect::WipeRoom, effect::WipeBuckets, effect::TouchRoom, effect::StoreCounter,
-                 effect::StoreFloor, effect::StoreEgress, effect::SweepIdle, effect::VerifyAttestation>;
+using Effect = std::variant<effect::Send, effect::Admit, effect::Splice, effect::Unsplice, effect::Close, effect::Reply,
+                            effect::LoadRoom, effect::StoreRoom, effect::WipeRoom, effect::WipeBuckets,
+                            effect::TouchRoom, effect::StoreCounter, effect::StoreFloor, effect::StoreEgress,
+                            effect::SweepIdle, effect::VerifyAttestation>;
 
 using Effects = std::vector<Effect>;
 

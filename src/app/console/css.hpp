@@ -4,7 +4,8 @@
 
 namespace tandem::app::console {
 
-inline constexpr std::string_view kCss = R"page(:root { color-scheme: light dark; --line: #8885; --quiet: #666; --bad: #b00020; --accent: #0b57d0; }
+inline constexpr std::string_view kCss =
+    R"page(:root { color-scheme: light dark; --line: #8885; --quiet: #666; --bad: #b00020; --accent: #0b57d0; }
 @media (prefers-color-scheme: dark) { :root { --quiet: #aaa; --bad: #ff8a8a; --accent: #8ab4f8; } }
 * { box-sizing: border-box; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 1240px; padding: 0 20px 40px; }

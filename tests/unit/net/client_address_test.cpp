@@ -103,12 +103,13 @@ TEST(ProxyHeader, ReadsVersionOne) {
 }
 
 TEST(ProxyHeader, RefusesBrokenVersionOne) {
-  for (const char* bad : {"GET / HTTP/1.1\r\n", "\x16\x03\x01", "PROXY TCP4 1.2.3.4 5.6.7.8 1000\r\n",
-                          "PROXY TCP4 1.2.3.4 5.6.7.8 1000 443 9\r\n", "PROXY TCP4 ::1 5.6.7.8 1000 443\r\n",
-                          "PROXY TCP6 1.2.3.4 5.6.7.8 1000 443\r\n", "PROXY TCP4 1.2.3.4 5.6.7.8 65536 443\r\n",
-                          "PROXY TCP4 1.2.3.4 5.6.7.8 01 443\r\n", "PROXY TCP4  1.2.3.4 5.6.7.8 1 443\r\n",
-                          "PROXY TCP5 1.2.3.4 5.6.7.8 1 443\r\n", "PROXY TCP4 1.2.3.4 5.6.7.8 1 443\n", "PROXY UNKNOWN \n x\r\n", "proxy TCP4",
-                          "PROXY TCP4 1.2.3.4 5.6.7.8 1 +2\r\n", "PROXY UNKNOWNX\r\n"})
+  for (const char* bad :
+       {"GET / HTTP/1.1\r\n", "\x16\x03\x01", "PROXY TCP4 1.2.3.4 5.6.7.8 1000\r\n",
+        "PROXY TCP4 1.2.3.4 5.6.7.8 1000 443 9\r\n", "PROXY TCP4 ::1 5.6.7.8 1000 443\r\n",
+        "PROXY TCP6 1.2.3.4 5.6.7.8 1000 443\r\n", "PROXY TCP4 1.2.3.4 5.6.7.8 65536 443\r\n",
+        "PROXY TCP4 1.2.3.4 5.6.7.8 01 443\r\n", "PROXY TCP4  1.2.3.4 5.6.7.8 1 443\r\n",
+        "PROXY TCP5 1.2.3.4 5.6.7.8 1 443\r\n", "PROXY TCP4 1.2.3.4 5.6.7.8 1 443\n", "PROXY UNKNOWN \n x\r\n",
+        "proxy TCP4", "PROXY TCP4 1.2.3.4 5.6.7.8 1 +2\r\n", "PROXY UNKNOWNX\r\n"})
     EXPECT_EQ(read_header(bad), "broken") << bad;
   EXPECT_EQ(read_header("PROXY UNKNOWN " + std::string(200, 'x')), "broken") << "longer than a line may be";
 }
