@@ -91,7 +91,7 @@ void Relay::Impl::on(const event::RequestGone& e) {
 // ---------------------------------------------------------------- waiting for the room
 
 void Relay::Impl::wait_for_load(RequestId id, Request request) {
-  Entry& entry = registry.get(request.room, policy);
+  Entry& entry = room_of(request.room);
   ensure_loaded(entry);
   ++entry.busy;
   waiting_in_room[request.room].push_back(id);
@@ -134,7 +134,7 @@ void Relay::Impl::refuse_waiting(const RoomName& room) {
 // ---------------------------------------------------------------- /attest/challenge, /attest
 
 void Relay::Impl::challenge(RequestId id, const RoomName& room) {
-  Entry& entry = registry.get(room, policy);
+  Entry& entry = room_of(room);
   auto& challenges = entry.room.secrets().challenges;
   challenges.purge(now.mono);
   if (challenges.is_full()) {
@@ -159,7 +159,7 @@ void Relay::Impl::attest(RequestId id, const RoomName& room, const protocol::End
   constexpr Endpoint kHere = Endpoint::attest;
   if (!settings.attest_required) return refuse(id, kHere, Answer::attestation_disabled);
   if (!fields.challenge || !fields.attestation_object) return refuse(id, kHere, Answer::missing_fields);
-  Entry& entry = registry.get(room, policy);
+  Entry& entry = room_of(room);
   Bytes challenge;
   if (!spend_challenge(entry, *fields.challenge, challenge)) {
     refuse(id, kHere, Answer::bad_challenge);
@@ -190,7 +190,7 @@ void Relay::Impl::on(const event::AttestationVerified& e) {
     return answer(e.request, kHere, Answer::capacity, protocol::refusal_body(Answer::capacity), 1);
   }
   if (!e.key) return reject_attestation(e.request, e.why);
-  Entry& entry = registry.get(room, policy);
+  Entry& entry = room_of(room);
   auto& tickets = entry.room.secrets().tickets;
   tickets.purge(now.mono);
   if (tickets.is_full()) {

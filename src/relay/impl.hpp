@@ -7,6 +7,7 @@
 #include "tandem/relay/egress_month.hpp"
 #include "tandem/relay/relay.hpp"
 #include "tandem/relay/shedder.hpp"
+#include "tandem/room/quota_memory.hpp"
 #include "tandem/room/rate_windows.hpp"
 #include "tandem/room/registry.hpp"
 #include "tandem/room/steady_wall.hpp"
@@ -37,6 +38,7 @@ struct Relay::Impl final : room::Outbox {
   void emit(T&& effect) {
     effects.emplace_back(std::forward<T>(effect));
   }
+  [[nodiscard]] Entry& room_of(const RoomName& room);  // created where absent, with its quota where one runs
   [[nodiscard]] room::Turn turn_for(const RoomName& room);
   // Calls into a room, then settles it. The entry may be gone afterwards.
   template <class F>
@@ -129,6 +131,7 @@ struct Relay::Impl final : room::Outbox {
   bool stopping = false;
 
   room::Registry registry;
+  room::QuotaMemory quotas;
   struct Socket {
     Entry* entry = nullptr;
     ClientKey client;

@@ -39,7 +39,7 @@ Snapshot Relay::Impl::snapshot(Now at) const {
     if (const auto end = drain.expected_end(at.mono)) s.draining.expected_end = left(*end);
   }
   s.egress_bytes_month = egress.bytes();
-  s.rooms_in_memory = registry.size();
+  s.rooms_in_memory = registry.size() + quotas.size();
   return s;
 }
 
@@ -69,7 +69,8 @@ Explanation Relay::Impl::explain(const RoomName& name, Now at) const {
   if (x.established) add(both, close_text(CloseReason::signature_required));
   x.mac_refusals = x.phone_refusals = both;
   if (!x.established && settings.attest_required) add(x.phone_refusals, close_text(CloseReason::ticket_required));
-  if (r && r->meter().quota_spent(at.mono)) {
+  const room::Meter* meter = r ? &r->meter() : quotas.find(name);
+  if (meter && meter->quota_spent(at.mono)) {
     add(x.mac_refusals, close_text(CloseReason::daily_quota_exceeded));
     add(x.phone_refusals, close_text(CloseReason::daily_quota_exceeded));
   }
@@ -108,6 +109,7 @@ bool Relay::Impl::is_consistent() const {
     const RoomName& name = entry.room.name();
     const auto it = busy.find(name);
     good = good && entry.busy == (it == busy.end() ? 0 : it->second);
+    good = good && !quotas.find(name);
     if (entry.room.knowledge() == room::Room::Knowledge::loading) good = good && loads.contains(name);
     const bool live = entry.counted != RoomState::empty;
     if (live &&
@@ -116,7 +118,7 @@ bool Relay::Impl::is_consistent() const {
       good = good && entry.room.pending_count() == 0 && draining_rooms.contains(entry.serial);
     }
     if (!live && entry.busy == 0 && entry.room.next_deadline(policy) > now.mono) {
-      good = good && !entry.room.is_forgettable(now.mono);
+      good = good && !entry.room.is_forgettable();
     }
   });
   return good && draining == drain.rooms_left() && draining == draining_rooms.size() && drain_active == (draining > 0);

@@ -29,6 +29,7 @@ Relay::Impl::Impl(Settings s, RandomSource& r, Observer& o)
       random(r),
       observer(o),
       registry(random_key(r)),
+      quotas(random_key(r)),
       sockets_of_client(0, KeyedHash{random_key(r)}),
       upgrade_rate(random_key(r)),
       attest_rate(random_key(r)),
@@ -64,6 +65,13 @@ TimePoint Relay::Impl::next_deadline() const {
                    next_sweep, wipe_foreign_at});
 }
 
+Entry& Relay::Impl::room_of(const RoomName& name) {
+  if (Entry* known = registry.find(name)) return *known;
+  Entry& entry = registry.get(name, policy);
+  if (const auto quota = quotas.recall(name)) entry.room.resume_quota(*quota);
+  return entry;
+}
+
 room::Turn Relay::Impl::turn_for(const RoomName& name) {
   return {policy, random, observer, *this, now, believed.now(), owns(name)};
 }
@@ -80,12 +88,17 @@ void Relay::Impl::settle(Entry& entry) {
     end_drain_if_empty();
     if (wait_ended[bucket.value]) return forget(entry);
   }
-  if (entry.busy == 0 && entry.room.is_forgettable(now.mono)) registry.erase(entry);
+  if (entry.busy > 0 || !entry.room.is_forgettable()) return;
+  if (entry.room.quota_runs(now.mono)) quotas.remember(entry.room.name(), entry.room.meter());
+  registry.erase(entry);
 }
 
 // Last in every call: nobody holds an entry any more.
 Effects Relay::Impl::finish() {
-  while (Entry* oldest = registry.overflow()) registry.erase(*oldest);
+  while (Entry* oldest = registry.overflow()) {
+    if (oldest->room.quota_runs(now.mono)) quotas.remember(oldest->room.name(), oldest->room.meter());
+    registry.erase(*oldest);
+  }
   return std::exchange(effects, {});
 }
 

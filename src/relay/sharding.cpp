@@ -105,7 +105,10 @@ void Relay::Impl::advance_drain() {
       entry = next;
     }
   }
-  if (!ended.empty()) emit(effect::WipeBuckets{std::move(ended)});
+  if (!ended.empty()) {
+    quotas.forget_if([&](const RoomName& room) { return wait_ended[room.bucket().value]; });
+    emit(effect::WipeBuckets{std::move(ended)});
+  }
   while (const auto eviction = drain.next_eviction(now.mono)) {
     const auto it = draining_rooms.find(eviction->room.value);
     assert(it != draining_rooms.end());

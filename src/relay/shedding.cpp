@@ -88,6 +88,7 @@ void Relay::Impl::advance_housekeeping() {
     emit(effect::SweepIdle{believed.now() - std::chrono::ceil<seconds>(settings.established_idle)});
     upgrade_rate.purge(now.mono);
     attest_rate.purge(now.mono);
+    quotas.purge(now.mono);
   }
 }
 

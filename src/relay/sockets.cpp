@@ -20,7 +20,7 @@ void Relay::Impl::on(const event::SocketOpened& e) {
     emit(effect::Close{e.socket, reason, close_reason_text(reason, e.room)});
     return;
   }
-  Entry& entry = registry.get(e.room, policy);
+  Entry& entry = room_of(e.room);
   const bool is_new = sockets.emplace(e.socket, Socket{&entry, e.client}).second;
   assert(is_new);
   static_cast<void>(is_new);

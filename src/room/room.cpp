@@ -180,7 +180,6 @@ void Room::advance(Turn& turn) {
     if (secrets_->empty()) secrets_.reset();
   }
   if (!proofs_.empty() && proofs_.idle_at() <= now) proofs_.forget(now);
-  if (state() == RoomState::empty && meter_.window_end() <= now) meter_.end_window();
 }
 
 TimePoint Room::next_deadline(const Policy& policy) const {
@@ -188,14 +187,14 @@ TimePoint Room::next_deadline(const Policy& policy) const {
   for (const Pending& p : pending_) next = std::min({next, p.admit_by, p.held_until});
   if (registration_) next = std::min(next, last_contact_ + policy.established_idle);
   if (secrets_) next = std::min(next, secrets_->next_expiry());
-  if (state() == RoomState::empty) next = std::min(next, meter_.window_end());
   return std::min(next, proofs_.idle_at());
 }
 
-bool Room::is_forgettable(TimePoint now) const {
-  const bool quota_runs = meter_.window_bytes() > 0 && now < meter_.window_end();
-  return state() == RoomState::empty && (!secrets_ || secrets_->empty()) && proofs_.empty() && !quota_runs;
+bool Room::is_forgettable() const {
+  return state() == RoomState::empty && (!secrets_ || secrets_->empty()) && proofs_.empty();
 }
+
+bool Room::quota_runs(TimePoint now) const { return meter_.window_bytes() > 0 && now < meter_.window_end(); }
 
 // ---------------------------------------------------------------- looking
 

@@ -1,9 +1,9 @@
 // What the box gives up under memory pressure, and when it stops (3-operations 3.2): first new rooms, then un-admitted
 // sockets, then whole rooms. Pure policy: a sample of pressure and a time go in, a stage comes out.
 //
-// Above `above` percent the next stage is entered, at most one a second; between the two marks nothing more is given
-// up, but new rooms stay refused; below `resume_below` all is over. Rooms are closed only while the newest sample is
-// above and fresh: a sampler that died must not empty the box.
+// Above `above` percent the next stage is entered, at most one every two seconds; between the two marks nothing more is
+// given up, but new rooms stay refused; below `resume_below` all is over. Rooms are closed only while the newest sample
+// is above and fresh: a sampler that died must not empty the box.
 #pragma once
 
 #include "tandem/core/time.hpp"
@@ -15,7 +15,7 @@ namespace tandem::relay {
 class Shedder {
  public:
   enum class Stage : std::uint8_t { calm, refuse_rooms, close_pending, close_rooms };
-  static constexpr Duration kStep = seconds(1);
+  static constexpr Duration kStep = seconds(2);
   static constexpr Duration kFresh = seconds(10);
   static constexpr Duration kRoomSpacing = milliseconds(100);  // 10 rooms a second
 

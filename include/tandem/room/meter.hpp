@@ -31,11 +31,6 @@ class Meter {
 
   // The offenders of a crossed frame rate were closed: the second that was crossed is over for those who come next.
   void forgive_rate() noexcept { messages_ = 0; }
-  // The window is over; an empty room need not remember it.
-  void end_window() noexcept {
-    window_start_ = kNever;
-    bytes_ = 0;
-  }
 
   [[nodiscard]] bool quota_spent(TimePoint now) const noexcept;  // true until the window that was crossed ends
   [[nodiscard]] std::uint64_t window_bytes() const noexcept { return bytes_; }

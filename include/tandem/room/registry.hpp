@@ -50,8 +50,7 @@ struct Census {
 
 class Registry {
  public:
-  static constexpr std::size_t kRestingRooms =
-      65536;  // remains of rooms without sockets: quota, secrets, proofs of late
+  static constexpr std::size_t kRestingRooms = 16384;  // without sockets: secrets, proofs of late
 
   explicit Registry(SipKey key, std::size_t max_resting = kRestingRooms);
   ~Registry();

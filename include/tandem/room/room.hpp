@@ -91,8 +91,10 @@ class Room {
   // ---- time
   void advance(Turn& turn);  // everything that is due
   [[nodiscard]] TimePoint next_deadline(const Policy& policy) const;
-  [[nodiscard]] bool is_forgettable(TimePoint now) const;  // holds nothing that its store does not
-  void forget(const Policy& policy);                       // precondition: no sockets; the bucket moved: all goes
+  [[nodiscard]] bool is_forgettable() const;  // holds nothing that its store does not, but for a quota
+  [[nodiscard]] bool quota_runs(TimePoint now) const;
+  void resume_quota(const Meter& meter) { meter_ = meter; }  // precondition: nobody was admitted yet
+  void forget(const Policy& policy);                         // precondition: no sockets; the bucket moved: all goes
 
   // ---- looking
   [[nodiscard]] const RoomName& name() const noexcept { return name_; }

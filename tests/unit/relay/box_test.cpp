@@ -138,11 +138,11 @@ TEST(Shedding, RefusesThenClosesUnadmittedThenRoomsLongestIdleFirstPaced) {
   EXPECT_EQ(upgrade(w, kBob, room_in(1, 99)).refused, RejectReason::capacity);
   EXPECT_FALSE(upgrade(w, kBob, room_in(1, 0)).refused);
   EXPECT_TRUE(w.clients[pending].open());
-  w.pass(seconds(1));
+  w.pass(seconds(2));
   w.feed(event::PressureSampled{25});
   EXPECT_CLOSED(w, pending, CloseReason::shedding);
   EXPECT_TRUE(w.clients[macs[1]].open());
-  w.pass(seconds(1));
+  w.pass(seconds(2));
   w.feed(event::PressureSampled{25});
   w.pass(milliseconds(250));
   for (const std::size_t i : {1u, 2u, 3u}) EXPECT_CLOSED(w, macs[i], CloseReason::shedding);
@@ -162,7 +162,7 @@ TEST(Shedding, StopsWhenTheSamplerFallsSilent) {
   for (std::uint32_t i = 0; i < 300; ++i) w.join(room_in(1, i), Role::mac);
   for (int i = 0; i < 3; ++i) {
     w.feed(event::PressureSampled{99});
-    w.pass(seconds(1));
+    w.pass(seconds(2));
   }
   w.pass(std::chrono::minutes(5));
   EXPECT_GT(w.relay.snapshot(w.now).rooms.mac_only, 150u);
