@@ -16,13 +16,13 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_for(port, process, seconds=15):
+def wait_for(port, process, log, seconds=15):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if process.poll() is not None: raise RuntimeError(f"{process.args[0]} ended with {process.returncode}")
+        if process.poll() is not None: raise RuntimeError(f"{process.args[3]} ended with {process.returncode}: {log.read_text()[-300:]}")
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1): return
         time.sleep(0.05)
-    raise RuntimeError(f"{process.args[0]} does not listen")
+    raise RuntimeError(f"{process.args[3]} does not listen")
 
 
 def pinned(core, *command): return ["taskset", "-c", str(core), *map(str, command)]
@@ -31,10 +31,10 @@ def pinned(core, *command): return ["taskset", "-c", str(core), *map(str, comman
 class Contender:
     """One thing to measure: started on core 0, known by its port and the processes whose CPU counts."""
 
-    def __init__(self, name, work, tools): self.name, self.work, self.tools, self.running, self.port = name, work, tools, [], free_port()
+    def __init__(self, name, work, tools): self.name, self.work, self.tools, self.running, self.port, self.log = name, work, tools, [], free_port(), work / f"{name}.log"
 
     def run(self, *command, core=RELAY_CORE):
-        p = subprocess.Popen(pinned(core, *command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.work / f"{self.name}.log", "ab"))
+        p = subprocess.Popen(pinned(core, *command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "ab"))
         self.running.append(p); return p
 
     def stop(self):
@@ -53,12 +53,12 @@ class Tandem(Contender):
                   # As 5.2 asks: every limit at its default but the frame rate and the quota, and the rates a single client would meet.
                   "limits": {"messages_per_second": 1000000000, "room_bytes_per_day": "1000TiB", "upgrades_per_minute": 100000000, "sockets_per_client": 1000000}}
         path = self.work / "relay.jsonc"; path.write_text(json.dumps(config))
-        p = self.run(binaries / "tandemd", "--config", path); wait_for(self.port, p); return [p.pid]
+        p = self.run(binaries / "tandemd", "--config", path); wait_for(self.port, p, self.log); return [p.pid]
 
 
 class Floor(Contender):
     def start(self, cert, key, binaries):
-        p = self.run(self.tools / self.name, "--port", self.port, "--cert", cert, "--key", key, "--bio", "hybrid", "--ws"); wait_for(self.port, p); return [p.pid]
+        p = self.run(self.tools / self.name, "--port", self.port, "--cert", cert, "--key", key, "--bio", "hybrid", "--ws"); wait_for(self.port, p, self.log); return [p.pid]
 
 
 class Proxy(Contender):
@@ -66,20 +66,20 @@ class Proxy(Contender):
 
     def start(self, cert, key, binaries):
         behind = free_port()
-        floor = self.run(self.tools / "floor", "--port", behind, "--ws", core=LOAD_CORE); wait_for(behind, floor)
+        floor = self.run(self.tools / "floor", "--port", behind, "--ws", core=LOAD_CORE); wait_for(behind, floor, self.log)
         both = self.work / "both.pem"; both.write_text(cert.read_text() + key.read_text())
         conf = self.work / f"{self.name}.conf"
         if self.name == "haproxy":
-            conf.write_text(f"global\n nbthread 1\n maxconn 20000\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1h\n timeout server 1h\n"
+            conf.write_text(f"global\n nbthread 1\n maxconn 2000\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1h\n timeout server 1h\n"
                             f"frontend f\n bind 127.0.0.1:{self.port} ssl crt {both}\n default_backend b\nbackend b\n server s 127.0.0.1:{behind}\n")
             p = self.run("haproxy", "-db", "-f", conf)
         else:
-            conf.write_text(f"daemon off; worker_processes 1; error_log stderr; pid {self.work}/nginx.pid; events {{ worker_connections 20000; }}\n"
-                            f"stream {{ server {{ listen 127.0.0.1:{self.port} ssl; ssl_certificate {cert}; ssl_certificate_key {key}; proxy_pass 127.0.0.1:{behind}; }} }}\n")
-            modules = "/usr/lib/nginx/modules/ngx_stream_module.so"
-            if os.path.exists(modules): conf.write_text(f"load_module {modules};\n" + conf.read_text())
+            conf.write_text(f"daemon off; worker_processes 1; error_log stderr; pid {self.work}/nginx.pid; events {{ worker_connections 2000; }}\n"
+                            f"http {{ access_log off; server {{ listen 127.0.0.1:{self.port} ssl; ssl_certificate {cert}; ssl_certificate_key {key}; ssl_protocols TLSv1.2 TLSv1.3;\n"
+                            f" location / {{ proxy_pass http://127.0.0.1:{behind}; proxy_http_version 1.1; proxy_buffering off; proxy_read_timeout 1h;\n"
+                            f"  proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }} }} }}\n")
             p = self.run("nginx", "-p", self.work, "-c", conf)
-        wait_for(self.port, p)
+        wait_for(self.port, p, self.log)
         children = subprocess.run(["pgrep", "-P", str(p.pid)], capture_output=True, text=True).stdout.split()
         return [p.pid, *map(int, children)]
 
