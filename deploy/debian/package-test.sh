@@ -29,9 +29,10 @@ debootstrap --variant=minbase bookworm "$root" "$mirror" >"$packages/debootstrap
 mount -t proc proc "$root/proc"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod +x "$root/usr/sbin/policy-rc.d"
+[ -s "$root/etc/hosts" ] || printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
 # What the package does to the root must be seen, manual pages included.
 rm -f "$root/etc/dpkg/dpkg.cfg.d/docker"
-grep -lsE 'Acquire::https?' /etc/apt/apt.conf.d/* | xargs -r cp -t "$root/etc/apt/apt.conf.d/"  # a proxy, where there is one
+{ grep -lsE 'Acquire::https?' /etc/apt/apt.conf.d/* || true; } | xargs -r cp -t "$root/etc/apt/apt.conf.d/"  # a proxy, where there is one
 cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null || true
 
 echo "== install"
@@ -50,17 +51,22 @@ inside tandemd --version >/dev/null || fail "tandemd does not run"
 ok "files, group and folders are there"
 
 echo "== edit and serve"
+# The root shares this machine's network: ports that nobody uses.
+read -r port admin_port < <(/usr/bin/python3 -c '
+import socket
+held = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+print(*(s.getsockname()[1] for s in held))')
 inside tandemctl dev-cert --out /etc/tandem/tls >/dev/null
 config="$root/etc/tandem/relay.jsonc"
-# The two lines of the README, and another port: the root shares this machine's network.
-sed -i -e 's/"hostname": "[^"]*"/"hostname": "localhost:18443"/' -e 's/"required": true/"required": false/' \
-  -e 's/"listen": \["0.0.0.0:443", "\[::\]:443"\]/"listen": ["127.0.0.1:18443"]/' -e 's/127.0.0.1:9464/127.0.0.1:19464/' "$config"
+# The two lines of the README, and the ports.
+sed -i -e "s/\"hostname\": \"[^\"]*\"/\"hostname\": \"localhost:$port\"/" -e 's/"required": true/"required": false/' \
+  -e "s/\"listen\": \[\"0.0.0.0:443\", \"\[::\]:443\"\]/\"listen\": [\"127.0.0.1:$port\"]/" -e "s/127.0.0.1:9464/127.0.0.1:$admin_port/" "$config"
 install -d -m 0700 "$root/var/lib/tandem"
 inside tandemd --config /etc/tandem/relay.jsonc --check >/dev/null || fail "--check refuses the edited configuration"
 chroot "$root" /usr/bin/tandemd --config /etc/tandem/relay.jsonc >"$packages/daemon.log" 2>&1 &
 daemon=$!
 for _ in $(seq 50); do inside tandemctl status --config /etc/tandem/relay.jsonc >/dev/null 2>&1 && break; sleep 0.1; done
-inside env SSL_CERT_FILE=/etc/tandem/tls/fullchain.pem tandemctl probe https://localhost:18443 >/dev/null || fail "the probe failed, see $packages/daemon.log"
+inside env SSL_CERT_FILE=/etc/tandem/tls/fullchain.pem tandemctl probe "https://localhost:$port" >/dev/null || fail "the probe failed, see $packages/daemon.log"
 inside env SSL_CERT_FILE=/etc/tandem/tls/fullchain.pem tandemctl doctor --config /etc/tandem/relay.jsonc || fail "doctor found something"
 ok "a pair talks through it"
 kill -TERM "$daemon"
