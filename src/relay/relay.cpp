@@ -8,6 +8,10 @@
 namespace tandem::relay {
 namespace {
 
+#ifdef TANDEM_SANITIZED
+constexpr std::size_t kCheckedRooms = 64;  // beyond, checking everything after every call would be all a test does
+#endif
+
 SipKey random_key(RandomSource& random) {
   std::array<std::uint8_t, 16> bytes;
   random.fill(bytes);
@@ -99,6 +103,9 @@ Effects Relay::Impl::finish() {
     if (oldest->room.quota_runs(now.mono)) quotas.remember(oldest->room.name(), oldest->room.meter());
     registry.erase(*oldest);
   }
+#ifdef TANDEM_SANITIZED
+  assert(registry.size() > kCheckedRooms || is_consistent());
+#endif
   return std::exchange(effects, {});
 }
 
