@@ -28,7 +28,8 @@ class Input {
   std::uint8_t byte() { return empty() ? 0 : *at_++; }
   std::uint8_t below(std::uint8_t n) { return static_cast<std::uint8_t>(byte() % n); }
   std::string text() {
-    const std::size_t n = std::min<std::size_t>(byte(), static_cast<std::size_t>(end_ - at_));
+    const std::size_t wanted = byte();  // first: what is left depends on it
+    const std::size_t n = std::min(wanted, static_cast<std::size_t>(end_ - at_));
     std::string s(reinterpret_cast<const char*>(at_), n);
     at_ += n;
     return s;

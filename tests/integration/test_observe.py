@@ -121,7 +121,9 @@ class Admin(RelayCase):
                 pass
             time.sleep(0.02)
         self.assertEqual(relay.process.returncode, 0)
-        self.assertTrue(seen and set(seen) == {503}, seen)
+        # The signal may arrive behind the first question; from then on it is stopping, and says so to the end.
+        self.assertEqual(seen[-1], 503)
+        self.assertEqual(set(seen[seen.index(503):]), {503}, seen)
         mac.drop()
         phone.drop()
 

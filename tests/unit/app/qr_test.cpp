@@ -10,10 +10,12 @@ namespace {
 TEST(Qr, DrawsASquareWithAQuietZone) {
   const auto drawn = draw_qr("iterm2://pair?v=1");
   ASSERT_TRUE(drawn);
-  // Version 2 is 25 modules wide; four of quiet zone on each side, two modules a line.
-  EXPECT_EQ(std::count(drawn->begin(), drawn->end(), '\n'), (25 + 8 + 1) / 2);
+  // 17 bytes fit version 1 at the lowest correction: 21 modules wide; four of quiet zone on each side, two modules a
+  // line.
+  constexpr std::ptrdiff_t kWide = 21 + 8;
+  EXPECT_EQ(std::count(drawn->begin(), drawn->end(), '\n'), (kWide + 1) / 2);
   const std::string first = drawn->substr(0, drawn->find('\n'));
-  EXPECT_EQ(std::count(first.begin(), first.end(), ' '), 25 + 8) << "the quiet zone is empty";
+  EXPECT_EQ(std::count(first.begin(), first.end(), ' '), kWide) << "the quiet zone is empty";
 }
 
 TEST(Qr, RefusesWhatDoesNotFit) { EXPECT_FALSE(draw_qr(std::string(4000, 'x'))); }
