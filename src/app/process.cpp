@@ -110,6 +110,7 @@ void Process::Impl::arm_watchdog() {
 
 void Process::Impl::wait_for_signal() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, which the store gets over
   std::signal(SIGUSR1, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) {
