@@ -68,7 +68,8 @@ TEST(Log, TextIsOneLineWithTheLevelAndTheFields) {
 TEST(Log, EveryJsonLineIsAnObjectWithLevelMessageAndTime) {
   Pipe pipe;
   Log log({Level::debug, Format::json, pipe.writer()});
-  const std::string nasty("quote\" back\\ nul\0 bell\a bad\xff\xc3( \xed\xa0\x80 good\xc3\xa9", 49);
+  constexpr char kNasty[] = "quote\" back\\ nul\0 bell\a bad\xff\xc3( \xed\xa0\x80 good\xc3\xa9";
+  const std::string nasty(kNasty, sizeof kNasty - 1);
   log.error(nasty, {{"text", nasty}, {"n", -3}, {"d", 0.25}, {"b", false}, {"inf", 1.0 / 0.0}});
   log.debug(std::string(100000, 'x'), {{"long", std::string(100000, '"')}, {"more", std::string(5000, 'y')}});
   const auto lines = pipe.lines();
