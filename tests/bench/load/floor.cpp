@@ -1,4 +1,5 @@
-// The yardstick behind ./dev bench: what a relay costs with nothing around it.
+// The yardstick behind ./dev bench: what a relay costs with nothing around it. Past 500 lines because it is one program
+// without a library, compiled twice (raw epoll, Asio).
 //
 // floor: the practical limits a relay can be held against, in one small program.
 //   raw  (default): 65-byte hello (role + room), answer 'k', then bytes are
