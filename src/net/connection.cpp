@@ -60,11 +60,25 @@ void Connection::on_readable() {
     return;
   }
   if (phase_ == Phase::admitted) {
-    if (const std::size_t most = read_budget(); most != 0) receive(most);
+    read_splice();
   } else {
     discard();
   }
   loop_.touch(*this);
+}
+
+// Goes on while the source has more and the peer's socket takes everything at once, up to a fair share: another round
+// through the reactor costs more than another read.
+void Connection::read_splice() {
+  for (std::size_t share = kShare; share != 0;) {
+    const std::size_t most = std::min(share, read_budget());
+    if (most == 0) return;
+    const std::size_t taken = receive(most);
+    if (taken < most || phase_ != Phase::admitted || peer_ == nullptr) return;
+    peer_->transport_.flush();
+    if (!wants_read()) return;
+    share -= taken;
+  }
 }
 
 void Connection::serve_entry() {
@@ -118,16 +132,21 @@ bool Connection::wants_read() {
 
 // ---------------------------------------------------------------- bytes in
 
-void Connection::receive(std::size_t most) {
+// -> how many bytes came.
+std::size_t Connection::receive(std::size_t most) {
   switch (transport_.fill(most)) {
     case Transport::Status::ok: break;
-    case Transport::Status::dry: return;
-    case Transport::Status::end: return input_ended(true);
-    case Transport::Status::failed: return input_ended(false);
+    case Transport::Status::dry: return 0;
+    case Transport::Status::end: input_ended(true); return 0;
+    case Transport::Status::failed: input_ended(false); return 0;
   }
+  const std::size_t taken = transport_.received().size();
   heard_ = true;
-  if (phase_ == Phase::handshake) return go_on_handshake();
-  take_in();
+  if (phase_ == Phase::handshake)
+    go_on_handshake();
+  else
+    take_in();
+  return taken;
 }
 
 void Connection::take_in() {

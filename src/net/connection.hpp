@@ -43,6 +43,7 @@ class Connection final : public TimerNode,
   enum class Phase : std::uint8_t { proxy, handshake, http, pending, admitted, closing, lingering, dead };
 
   static constexpr std::size_t kEntryRead = 16 * 1024;  // at once, before admission: there is little to say
+  static constexpr std::size_t kShare = 128 * 1024;     // of a splice's source in one turn
 
   Connection(Loop& loop, Socket socket, const Address& remote);
   ~Connection();
@@ -79,7 +80,8 @@ class Connection final : public TimerNode,
   void on_readable();
   void on_writable();
   [[nodiscard]] bool wants_read();
-  void receive(std::size_t most);
+  void read_splice();
+  std::size_t receive(std::size_t most);
   void take_in();  // decrypts what was received and consumes it
   void consume(std::span<const std::uint8_t> bytes);
   void input_ended(bool orderly);
