@@ -22,6 +22,7 @@ relay::Settings relay_settings(const config::Config& config) {
   if (const auto& egress = config.limits.box_egress_per_month)
     s.egress_per_month = relay::Settings::Egress{egress->limit.value, egress->hard};
 
+  s.request = config.timeouts.request;
   s.admission = config.timeouts.admission;
   s.rendezvous = config.timeouts.rendezvous;
   s.established_idle = config.timeouts.established_idle;

@@ -125,10 +125,11 @@ void Connection::submit() {
 
 void Connection::reply(const relay::effect::Reply& answer) {
   if (phase_ != Phase::http || http_->state != HttpSession::State::waiting) return;
-  const std::string retry = answer.retry_after_seconds != 0
-                                ? "Retry-After: " + std::to_string(answer.retry_after_seconds) + "\r\n"
-                                : std::string{};
-  respond(answer.status, kJson, answer.body, retry, http_->keep_alive && !loop_.stopping());
+  std::string fields;
+  if (answer.retry_after_seconds != 0) fields = "Retry-After: " + std::to_string(answer.retry_after_seconds) + "\r\n";
+  if (!answer.owner.empty()) fields.append("x-relay-owner: ").append(answer.owner).append("\r\n");
+  const std::string_view type = answer.status == reject_status(RejectReason::misdirected) ? kPlainText : kJson;
+  respond(answer.status, type, answer.body, fields, http_->keep_alive && !loop_.stopping());
 }
 
 void Connection::respond(std::uint16_t status, std::string_view type, std::string_view body, std::string_view fields,

@@ -52,10 +52,17 @@ void Relay::Impl::refuse(RequestId id, Endpoint endpoint, Answer a, std::string_
   answer(id, endpoint, a, protocol::refusal_body(a, detail));
 }
 
+// The bucket went while the request was under way: what row 3 of the gate would have said.
+void Relay::Impl::misdirect(RequestId id, Endpoint endpoint, const RoomName& room) {
+  constexpr Answer kAnswer = Answer::misdirected;
+  refuse(id, endpoint, kAnswer);
+  if (id.value != 0) std::get<effect::Reply>(effects.back()).owner = ownership.owner_of(room.bucket());
+}
+
 // ---------------------------------------------------------------- events
 
 void Relay::Impl::on(const event::RequestReceived& e) {
-  if (!owns(e.room)) return refuse(e.request, e.endpoint, Answer::misdirected);
+  if (!owns(e.room)) return misdirect(e.request, e.endpoint, e.room);
   if (e.endpoint == Endpoint::attest_challenge) return challenge(e.request, e.room);
   auto fields = protocol::parse_endpoint_body(e.body);
   if (!fields) return refuse(e.request, e.endpoint, Answer::bad_json);
@@ -70,21 +77,52 @@ void Relay::Impl::on(const event::RequestReceived& e) {
   wait_for_load(e.request, std::move(request));
 }
 
-void Relay::Impl::on(const event::RequestGone& e) {
-  attesting.erase(e.request);
-  if (const auto write = write_of_request.find(e.request); write != write_of_request.end()) {
-    writes.at(write->second).request = {};
+void Relay::Impl::on(const event::RequestGone& e) { static_cast<void>(abandon(e.request)); }
+
+bool Relay::Impl::is_expected(RequestId id) const {
+  return waiting.contains(id) || attesting.contains(id) || write_of_request.contains(id);
+}
+
+// -> what it asked for; nothing where it was answered already.
+std::optional<Endpoint> Relay::Impl::abandon(RequestId id) {
+  if (attesting.erase(id) > 0) return Endpoint::attest;
+  if (const auto write = write_of_request.find(id); write != write_of_request.end()) {
+    Write& w = writes.at(write->second);
+    w.request = {};
     write_of_request.erase(write);
+    return w.endpoint;
   }
-  if (const auto it = waiting.find(e.request); it != waiting.end()) {
-    const RoomName room = it->second.room;
-    waiting.erase(it);
-    const auto in_line = waiting_in_room.find(room);
-    std::erase(in_line->second, e.request);
-    if (in_line->second.empty()) waiting_in_room.erase(in_line);
-    Entry* entry = registry.find(room);
-    --entry->busy;
-    settle(*entry);
+  auto node = waiting.extract(id);
+  if (!node) return std::nullopt;
+  const RoomName& room = node.mapped().room;
+  const auto in_line = waiting_in_room.find(room);
+  std::erase(in_line->second, id);
+  if (in_line->second.empty()) waiting_in_room.erase(in_line);
+  Entry* entry = registry.find(room);
+  --entry->busy;
+  settle(*entry);
+  return node.mapped().endpoint;
+}
+
+// The store or the worker has not answered in time. A registration that is in memory stands, as beside a broken disk;
+// everything else is to come again.
+void Relay::Impl::advance_requests() {
+  while (!expected.empty() && expected.front().first + settings.request <= now.mono) {
+    const RequestId id = expected.front().second;
+    expected.pop_front();
+    const bool stands = write_of_request.contains(id);
+    const auto endpoint = abandon(id);
+    if (!endpoint) continue;
+    if (*endpoint == Endpoint::attest) {
+      answer(id, *endpoint, Answer::capacity, protocol::refusal_body(Answer::capacity), 1);
+      continue;
+    }
+    observer.observe(observed::StateError{"the store does not answer"});
+    if (stands && *endpoint == Endpoint::register_) {
+      answer(id, *endpoint, Answer::ok, protocol::ok_body());
+    } else {
+      refuse(id, *endpoint, Answer::state_unavailable);
+    }
   }
 }
 
@@ -96,6 +134,7 @@ void Relay::Impl::wait_for_load(RequestId id, Request request) {
   ++entry.busy;
   waiting_in_room[request.room].push_back(id);
   waiting.emplace(id, std::move(request));
+  expect_answer(id);
   if (entry.room.knowledge() == room::Room::Knowledge::known) serve_waiting(entry);
   settle(entry);
 }
@@ -126,7 +165,7 @@ void Relay::Impl::refuse_waiting(const RoomName& room) {
   Entry* entry = registry.find(room);
   for (const RequestId id : ids) {
     const auto node = waiting.extract(id);
-    refuse(id, node.mapped().endpoint, Answer::misdirected);
+    misdirect(id, node.mapped().endpoint, room);
     --entry->busy;
   }
 }
@@ -167,6 +206,7 @@ void Relay::Impl::attest(RequestId id, const RoomName& room, const protocol::End
     reject_attestation(id, label(object ? protocol::AttestFault::not_configured : protocol::AttestFault::bad_base64));
   } else {
     attesting.emplace(id, room);
+    expect_answer(id);
     emit(effect::VerifyAttestation{id, protocol::client_data_hash(challenge, policy.origin), std::move(*object)});
   }
   settle(entry);
@@ -185,7 +225,7 @@ void Relay::Impl::on(const event::AttestationVerified& e) {
   const RoomName room = it->second;
   attesting.erase(it);
   constexpr Endpoint kHere = Endpoint::attest;
-  if (!owns(room)) return refuse(e.request, kHere, Answer::misdirected);
+  if (!owns(room)) return misdirect(e.request, kHere, room);
   if (!e.key && e.why == event::kAttestationBusy) {
     return answer(e.request, kHere, Answer::capacity, protocol::refusal_body(Answer::capacity), 1);
   }

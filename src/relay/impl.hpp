@@ -15,6 +15,7 @@
 #include "tandem/shard/ownership.hpp"
 
 #include <bitset>
+#include <deque>
 #include <queue>
 #include <unordered_map>
 #include <utility>
@@ -85,6 +86,7 @@ struct Relay::Impl final : room::Outbox {
     Ed25519PublicKey verifier{};  // of /register
   };
   void answer(RequestId id, Endpoint endpoint, protocol::Answer a, std::string body, std::uint32_t retry_after = 0);
+  void misdirect(RequestId id, Endpoint endpoint, const RoomName& room);
   void refuse(RequestId id, Endpoint endpoint, protocol::Answer a, std::string_view detail = {});
   void challenge(RequestId id, const RoomName& room);
   void attest(RequestId id, const RoomName& room, const protocol::EndpointFields& fields);
@@ -92,6 +94,11 @@ struct Relay::Impl final : room::Outbox {
   void wait_for_load(RequestId id, Request request);
   void serve_waiting(Entry& entry);
   void refuse_waiting(const RoomName& room);  // the bucket is lost
+  // Requests wait for the store and the worker no longer than settings.request.
+  void expect_answer(RequestId id) { expected.emplace_back(now.mono, id); }
+  [[nodiscard]] bool is_expected(RequestId id) const;
+  [[nodiscard]] std::optional<Endpoint> abandon(RequestId id);  // nobody waits for it any more
+  void advance_requests();
   void register_verifier(RequestId id, Entry& entry, const Request& request);
   void delete_room(RequestId id, Entry& entry, const Request& request);
   [[nodiscard]] bool spend_challenge(Entry& entry, const std::string& text, Bytes& challenge);
@@ -151,6 +158,7 @@ struct Relay::Impl final : room::Outbox {
   };
   std::unordered_map<std::uint64_t, Write> writes;  // by id, until the store answers
   std::unordered_map<RequestId, std::uint64_t> write_of_request;
+  std::deque<std::pair<TimePoint, RequestId>> expected;  // since when; in front none that was answered
   std::uint64_t last_write_id = 0;
   KeyRing keys;
 

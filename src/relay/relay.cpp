@@ -61,12 +61,14 @@ void Relay::Impl::advance() {
   }
   advance_drain();
   advance_shedding();
+  advance_requests();
   advance_housekeeping();
 }
 
 TimePoint Relay::Impl::next_deadline() const {
+  const TimePoint next_request = expected.empty() ? kNever : expected.front().first + settings.request;
   return std::min({registry.next_deadline(), drain.next_deadline(), shedder.next_room(now.mono), next_egress_check,
-                   next_sweep, wipe_foreign_at});
+                   next_sweep, wipe_foreign_at, next_request});
 }
 
 Entry& Relay::Impl::room_of(const RoomName& name) {
@@ -103,6 +105,7 @@ Effects Relay::Impl::finish() {
     if (oldest->room.quota_runs(now.mono)) quotas.remember(oldest->room.name(), oldest->room.meter());
     registry.erase(*oldest);
   }
+  while (!expected.empty() && !is_expected(expected.front().second)) expected.pop_front();
 #ifdef TANDEM_SANITIZED
   assert(registry.size() > kCheckedRooms || is_consistent());
 #endif

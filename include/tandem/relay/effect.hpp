@@ -47,7 +47,8 @@ struct Reply {
   std::uint16_t status;
   std::string body;
   std::uint32_t retry_after_seconds;
-};  // JSON; 0: no header
+  std::string owner = {};  // of a 421: whom to ask instead; empty: nobody owns the bucket
+};  // JSON, but for a 421, which is the gate's plain text; 0: no header
 
 // ---- the store and the worker (to app)
 struct LoadRoom {

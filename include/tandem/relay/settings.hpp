@@ -32,6 +32,7 @@ struct Settings {
   };
   std::optional<Egress> egress_per_month;
 
+  Duration request = seconds(10);    // timeouts.request: how long a POST waits for the store or the worker
   Duration admission = seconds(15);  // timeouts.admission
   Duration rendezvous = seconds(2);  // timeouts.rendezvous; zero: off
   Duration established_idle = std::chrono::hours(24 * 30);

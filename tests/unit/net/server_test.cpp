@@ -80,6 +80,42 @@ TEST(Server, ClosesWhatDoesNotArriveInTime) {
     EXPECT_EQ(rejected.reason, RejectReason::timeout);
 }
 
+TEST(Server, NamesTheOwnerThoughTheBucketWentWhileARequestWaited) {
+  Options options;
+  options.relay.hostname = "relay.test";
+  options.relay.resolved = true;
+  options.store_answers = false;
+  TestServer server(options);
+  const auto adopt = [&](std::uint64_t version, const std::string& high) {
+    auto map = std::get<shard::ShardMap>(
+        shard::ShardMap::make(MapVersion{version}, {{0, 32767, "relay.test"}, {32768, 65535, high}}));
+    server.run(
+        [&](Server& s) { s.dispatch(relay::event::MapReceived{std::make_shared<shard::ShardMap>(std::move(map))}); });
+  };
+  adopt(1, "relay.test");
+  Client client(server.port());
+  client.send(post("/delete", "{}"));
+  ASSERT_TRUE(eventually([&] { return server.rooms_asked_for() == 1; }));
+  adopt(2, "other.test");
+  const std::string answer = client.response();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 421 ")) << answer;
+  EXPECT_NE(answer.find("x-relay-owner: other.test\r\n"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("Content-Type: text/plain"), std::string::npos) << answer;
+  EXPECT_TRUE(answer.ends_with("\r\n\r\nmisdirected")) << answer;
+}
+
+TEST(Server, AnswersInTimeThoughTheStoreNeverDoes) {
+  Options options;
+  options.relay.request = milliseconds(300);
+  options.store_answers = false;
+  TestServer server(options);
+  Client client(server.port());
+  client.send(post("/delete", "{}"));
+  const std::string answer = client.response();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 500 ")) << answer;
+  EXPECT_TRUE(answer.ends_with("state unavailable\"}")) << answer;
+}
+
 TEST(Server, ResumesTlsSessions) {
   TestServer server;
   Client first(server.port());

@@ -77,9 +77,12 @@ TestServer::TestServer(Options options) {
   std::signal(SIGPIPE, SIG_IGN);
   relay_ = std::make_unique<relay::Relay>(options.relay, entropy_, recorder_);
   server_ = std::make_unique<Server>(loop_, *relay_, recorder_, options.net);
-  server_->on_effect([this](relay::Effect&& effect) {  // a store that is empty and always works
-    if (const auto* load = std::get_if<relay::effect::LoadRoom>(&effect))
-      server_->dispatch(relay::event::RoomLoaded{load->room, std::nullopt});
+  // A store that is empty, and always works or never answers.
+  server_->on_effect([this, answers = options.store_answers](relay::Effect&& effect) {
+    const auto* load = std::get_if<relay::effect::LoadRoom>(&effect);
+    if (load != nullptr) ++loads_;
+    if (!answers) return;
+    if (load != nullptr) server_->dispatch(relay::event::RoomLoaded{load->room, std::nullopt});
     if (const auto* store = std::get_if<relay::effect::StoreRoom>(&effect))
       server_->dispatch(relay::event::Stored{store->id, true});
   });

@@ -48,6 +48,7 @@ struct Options {
   Settings net;
   relay::Settings relay;
   bool tls = true;
+  bool store_answers = true;
   Options();
 };
 
@@ -60,6 +61,7 @@ class TestServer {
   // Runs f(server) on the loop's thread and waits for it.
   void run(const std::function<void(Server&)>& f);
   [[nodiscard]] Counters counters();
+  [[nodiscard]] int rooms_asked_for() const { return loads_; }  // of the store
   // Graceful stop; how long it took.
   [[nodiscard]] std::chrono::milliseconds stop();
 
@@ -69,6 +71,7 @@ class TestServer {
     void fill(std::span<std::uint8_t> out) override;
   };
   Recorder recorder_;
+  std::atomic<int> loads_ = 0;
   Entropy entropy_;
   boost::asio::io_context loop_{1};
   std::unique_ptr<relay::Relay> relay_;

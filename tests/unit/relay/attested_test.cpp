@@ -156,6 +156,18 @@ TEST(Attestations, ThatTheWorkerHasNoRoomForAreToldToComeAgain) {
   EXPECT_EQ(w.answers[id].error(), "capacity");
 }
 
+TEST(Attestations, ThatTheWorkerNeverFinishesAreToldToComeAgain) {
+  World w(attested_settings());
+  const Bytes c = w.challenge(kRoom);
+  const nlohmann::json body = {{"challenge", base64_encode(c)}, {"attestationObject", "AAAA"}};
+  const RequestId id = w.post(kRoom, Endpoint::attest, body.dump());
+  w.pass(seconds(10));
+  EXPECT_EQ(w.answers[id].status, 503);
+  EXPECT_EQ(w.answers[id].retry_after, 1u);
+  w.feed(event::AttestationVerified{id, Device().attested(), {}});
+  EXPECT_EQ(w.answers[id].status, 503) << "answered once";
+}
+
 TEST(Attestations, WhoseClientLeftAreDropped) {
   World w(attested_settings());
   const Bytes c = w.challenge(kRoom);

@@ -164,6 +164,50 @@ TEST(Store, RequestsWaitForTheRoomToo) {
   EXPECT_FALSE(w.answers.contains(gone));
 }
 
+TEST(Store, ARequestWaitsForItNoLongerThanItsTimeout) {
+  World w;
+  w.store_is_slow = true;
+  const RequestId first = w.post(kRoom, Endpoint::delete_, "{}");
+  w.pass(seconds(4));
+  const RequestId second = w.post(kRoom, Endpoint::delete_, "{}");
+  w.pass(seconds(6) - milliseconds(1));
+  EXPECT_FALSE(w.answers.contains(first));
+  w.pass(milliseconds(1));
+  EXPECT_EQ(w.answers[first].status, 500);
+  EXPECT_EQ(w.answers[first].error(), "state unavailable");
+  EXPECT_EQ(w.seen.of<observed::StateError>().size(), 1u);
+  EXPECT_FALSE(w.answers.contains(second)) << "each has its own time";
+  w.answer_from_store();
+  EXPECT_EQ(w.answers[second].error(), "not established");
+  w.pass(std::chrono::minutes(1));
+  EXPECT_EQ(w.seen.of<observed::StateError>().size(), 1u);
+}
+
+TEST(Store, ThatNeverCommitsLeavesARegistrationToMemoryAndADeletionUnsure) {
+  World w;
+  const JoinKey key;
+  w.join(kRoom, Role::mac);
+  const std::string token = token_of(w, w.join(kRoom, Role::phone));
+  w.store_is_slow = true;
+  const nlohmann::json body = {{"registrationToken", token}, {"verifier", key.verifier_b64()}};
+  const RequestId registration = w.post(kRoom, Endpoint::register_, body.dump());
+  w.pass(seconds(9));
+  EXPECT_FALSE(w.answers.contains(registration)) << "no 200 while it may still become durable";
+  w.pass(seconds(1));
+  EXPECT_EQ(w.answers[registration].status, 200);
+  EXPECT_EQ(w.seen.of<observed::StateError>().size(), 1u);
+  EXPECT_REFUSED(w, w.join(kRoom, Role::mac), CloseReason::signature_required);
+  w.answer_from_store();
+
+  w.store_is_slow = true;
+  const Bytes c = w.challenge(kRoom);
+  const nlohmann::json deletion_body = {{"challenge", base64_encode(c)}, {"signature", key.deletion(c, kRoom)}};
+  const RequestId deletion = w.post(kRoom, Endpoint::delete_, deletion_body.dump());
+  w.pass(seconds(10));
+  EXPECT_EQ(w.answers[deletion].status, 500);
+  EXPECT_TRUE(w.clients[w.join(kRoom, Role::mac)].admitted) << "memory is wiped";
+}
+
 TEST(Store, AnAnswerFromBeforeTheRoomWasForgottenIsNotBelieved) {
   World w;
   w.store_is_slow = true;

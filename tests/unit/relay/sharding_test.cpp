@@ -97,9 +97,13 @@ TEST(Relinquish, RequestsThatWaitForTheRoomAreMisdirected) {
   const RequestId id = w.post(room_in(50000), Endpoint::delete_, "{}");
   w.map(2, 32768, kHost, kR2);
   EXPECT_EQ(w.answers[id].status, 421);
+  EXPECT_EQ(w.answers[id].owner, kR2);
   w.answer_from_store();
   const RequestId late = w.post(room_in(50000), Endpoint::attest_challenge, "{}");
   EXPECT_EQ(w.answers[late].status, 421);
+  EXPECT_EQ(w.answers[late].owner, kR2);
+  w.map(3, 32768, kHost, "nobody.invalid");
+  EXPECT_EQ(w.answers[w.post(room_in(50000), Endpoint::delete_, "{}")].owner, "") << "nobody owns it";
 }
 
 TEST(Drain, EvictsWholeRoomsEvenlySpacedInTheOrderTheyWereCreated) {

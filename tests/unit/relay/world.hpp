@@ -59,6 +59,7 @@ struct Answer {
   std::uint16_t status = 0;
   nlohmann::json body;
   std::uint32_t retry_after = 0;
+  std::string owner = {};
   [[nodiscard]] std::string error() const { return body.is_object() ? body.value("error", "") : std::string(); }
 };
 
@@ -253,7 +254,7 @@ class World {
   }
   void perform(effect::Reply& e) {
     EXPECT_FALSE(answers.contains(e.request));
-    answers[e.request] = {e.status, nlohmann::json::parse(e.body, nullptr, false), e.retry_after_seconds};
+    answers[e.request] = {e.status, nlohmann::json::parse(e.body, nullptr, false), e.retry_after_seconds, e.owner};
   }
   void perform(effect::LoadRoom& e) {
     const auto it = stored.find(e.room);
