@@ -116,14 +116,18 @@ bool Connection::wants_read() {
     case Phase::http:
       return transport_.pending() == 0 &&
              (http_->state != HttpSession::State::waiting || http_->buffer.size() < HttpSession::kReadAhead);
-    case Phase::pending: return stash_ == nullptr;
-    case Phase::admitted: {
-      const bool blocked =
-          stash_ != nullptr || box_waiting_ || pace_due_ != kNever || (peer_ != nullptr && peer_->full());
+    case Phase::pending: {
+      const bool blocked = held_back() || transport_.pending() >= kUnreadAnswers;
       unread_ = unread_ || blocked;
       return !blocked;
     }
-    case Phase::closing:
+    case Phase::admitted: {
+      const bool blocked = stash_ != nullptr || box_waiting_ || pace_due_ != kNever ||
+                           transport_.pending() >= kUnreadAnswers || (peer_ != nullptr && peer_->full());
+      unread_ = unread_ || blocked;
+      return !blocked;
+    }
+    case Phase::closing: return transport_.pending() < kUnreadAnswers;
     case Phase::lingering: return true;
     case Phase::dead: return false;
   }
@@ -209,6 +213,7 @@ void Connection::settle() {
       finish_batch();
       if (phase_ == Phase::dead) return;
     }
+    if (held_back()) watch_held();
     if (pongs_ != nullptr && !full()) {
       flush_pongs();
       transport_.flush();

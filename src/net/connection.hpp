@@ -43,7 +43,10 @@ class Connection final : public TimerNode,
   enum class Phase : std::uint8_t { proxy, handshake, http, pending, admitted, closing, lingering, dead };
 
   static constexpr std::size_t kEntryRead = 16 * 1024;  // at once, before admission: there is little to say
-  static constexpr std::size_t kShare = 128 * 1024;     // of a splice's source in one turn
+  // Unsent beyond what a splice puts there: TLS itself answers some of what a client sends (alerts, key updates), so
+  // who takes none of it is read no further.
+  static constexpr std::size_t kUnreadAnswers = 512 * 1024;
+  static constexpr std::size_t kShare = 128 * 1024;  // of a splice's source in one turn
 
   Connection(Loop& loop, Socket socket, const Address& remote);
   ~Connection();
@@ -140,6 +143,8 @@ class Connection final : public TimerNode,
   void check_keepalive();
   void check_stall();
   void watch_output();
+  [[nodiscard]] bool held_back() const;  // un-admitted, and as much is kept behind its proof as may be
+  void watch_held();
 
   Loop& loop_;
   Transport transport_;

@@ -9,6 +9,8 @@ namespace {
 
 constexpr Duration kWorthReporting = milliseconds(100);  // shorter waits are what backpressure is for
 
+constexpr Duration kHeldLook = milliseconds(250);
+
 Duration stall_poll(Duration stall) { return std::clamp<Duration>(stall / 16, milliseconds(50), milliseconds(500)); }
 
 }  // namespace
@@ -47,7 +49,10 @@ void Connection::watch_output() {
     const Duration stood = loop_.mono() - blocked_since_;
     blocked_since_ = kNever;
     if (stood >= kWorthReporting && !stalled_out_) loop_.observe(observed::Stalled{stood, false});
-    if (peer_ != nullptr) loop_.touch(*peer_);  // may be read again
+    if (peer_ != nullptr) {
+      if (meter_ != nullptr) meter_->left_unread(stood, loop_.mono());
+      loop_.touch(*peer_);  // may be read again
+    }
   }
   if (phase_ == Phase::admitted && stall_due_ == kNever && transport_.written() != watched_) {
     watched_ = transport_.written();
@@ -57,8 +62,19 @@ void Connection::watch_output() {
   }
 }
 
+bool Connection::held_back() const {
+  return phase_ == Phase::pending && stash_ != nullptr && stash_->size() >= kEntryRead;
+}
+
+// Nobody reads a socket that is held back, so its leaving has to be looked for.
+void Connection::watch_held() {
+  if (stall_due_ == kNever) stall_due_ = loop_.mono() + kHeldLook;
+}
+
 void Connection::check_stall() {
   stall_due_ = kNever;
+  if (phase_ == Phase::pending && transport_.is_gone()) return input_ended(true);
+  if (held_back()) watch_held();
   if (phase_ != Phase::admitted) return;
   const TimePoint now = loop_.mono();
   const std::uint64_t acked = transport_.acknowledged();

@@ -147,6 +147,7 @@ void Connection::admit(Role role, room::Meter* meter) {
   role_ = role;
   has_role_ = true;
   meter_ = meter;
+  stall_due_ = kNever;
   loop_.touch(*this);  // what it sent behind its proof goes on
 }
 

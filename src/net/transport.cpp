@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -250,6 +252,14 @@ std::uint64_t Transport::written() const noexcept {
 std::uint64_t Transport::acknowledged() const {
   const std::uint64_t queued = count(SIOCOUTQ);
   return sent_ - std::min(sent_, queued);
+}
+
+bool Transport::is_gone() const {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (broken_ || ::getsockopt(const_cast<Socket&>(socket_).native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+    return true;
+  return info.tcpi_state != TCP_ESTABLISHED;
 }
 
 std::uint64_t Transport::unread() const { return count(FIONREAD); }

@@ -9,6 +9,7 @@ import time
 
 from derive import new_room
 from harness import HOST, MIB, RelayCase, eventually, main
+from tls12 import CLIENT_HELLO, HANDSHAKE, Tls12
 from wire import BINARY, PING, SLACK, TEXT, Ended, Refused, close_frame, frame, request_bytes, reset, upgrade_headers
 
 QUICK = {"timeouts": {"request": "2s", "admission": "3s"}, "limits": {"messages_per_second": 1000000}}
@@ -113,6 +114,27 @@ class OneAtATime(Hostile):
                 sock.sendall(block)
         self.assertLess(self.server.rss() - base, 4 * MIB * SLACK)
         sock.close()
+
+    def test_renegotiations_that_nobody_hears_refused(self):
+        """Each is refused by an alert; who does not take the alerts is read no further."""
+        for admitted in (False, True):
+            client = Tls12(self.server, receive_buffer=4096)
+            client.send(request_bytes("GET", "/", upgrade_headers(new_room(), HOST)))
+            self.assertIn(b" 101 ", client.receive())
+            if admitted:
+                client.send(frame(TEXT, b'{"v":1,"role":"mac"}') + frame(TEXT, b"{}"))
+                while b'"ok":true' not in client.receive():
+                    pass
+            base, sent = self.server.rss(), 0
+            client.sock.settimeout(0.5)
+            until = time.monotonic() + 8 * SLACK
+            with contextlib.suppress(OSError):
+                while time.monotonic() < until:
+                    client.sock.sendall(b"".join(client.record(HANDSHAKE, CLIENT_HELLO) for _ in range(1000)))
+                    sent += 1000
+            self.assertGreater(sent, 5000, "too few to mean anything")
+            self.assertLess(self.server.rss() - base, 4 * MIB * SLACK, f"after {sent} renegotiations")
+            client.drop()
 
     def test_endless_heads_bodies_and_messages(self):
         base = self.server.rss()

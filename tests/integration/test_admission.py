@@ -1,11 +1,12 @@
 """Admission, slots, registration and deletion with attestation off (wire contract 1.4 and 1.6): each rule by its exact words."""
 import json
 import os
+import threading
 import time
 
 from derive import RoomKey, b64, new_room, unb64
-from harness import PROOF_TIME, RelayCase, main
-from wire import BINARY, SLACK, frame
+from harness import PROOF_TIME, RelayCase, eventually, main
+from wire import BINARY, SLACK, frame, reset
 
 
 class Hello(RelayCase):
@@ -286,6 +287,31 @@ class Rendezvous(RelayCase):
         self.assert_ends(older, 1000, "displaced")
         self.assert_talk(mac, newer)
         mac.drop(), newer.drop()
+
+    def test_a_held_phone_that_leaves_is_missed_at_once_whatever_it_sent(self):
+        server = self.relay({"timeouts": {"rendezvous": "10s"}})
+        for behind in (b"", frame(BINARY, b"early"), frame(BINARY, bytes(8000)) * 30):
+            for leave in (lambda end: end.drop(), lambda end: reset(end.sock)):
+                phone, _ = server.greet(new_room(), "phone")
+                phone.text("{}")
+                phone.send_bytes(behind)
+                eventually(lambda: server.metric("sockets", state="pending") == 1, what="a held phone")
+                leave(phone)
+                eventually(lambda: server.metric("sockets", state="pending") == 0, 1.5, what=f"the end noticed behind {len(behind)} bytes")
+
+    def test_what_a_held_phone_has_sent_arrives(self):
+        room = new_room()
+        phone = self.held(room)
+        messages = [os.urandom(7000) for _ in range(30)]
+        sender = threading.Thread(target=lambda: [phone.send(m) for m in messages])
+        sender.start()
+        time.sleep(0.3)
+        mac = self.server.admit(room, "mac")
+        self.assertEqual([mac.message() for _ in messages], messages)
+        sender.join()
+        self.assertTrue(json.loads(phone.message())["ok"])
+        self.assert_talk(mac, phone)
+        mac.drop(), phone.drop()
 
     def test_a_held_phone_counts_as_unadmitted(self):
         room = new_room()

@@ -29,6 +29,10 @@ class Meter {
   // until then.
   [[nodiscard]] Verdict account(std::uint64_t bytes, std::uint32_t messages, TimePoint now) noexcept;
 
+  // The caller has not read an endpoint for so long, as its peer took nothing. What it sent meanwhile arrives at once
+  // now; it counts for the time it was sent in. Adds up; good for a second.
+  void left_unread(Duration stood, TimePoint now) noexcept;
+
   // The offenders of a crossed frame rate were closed: the second that was crossed is over for those who come next.
   void forgive_rate() noexcept { messages_ = 0; }
 
@@ -40,6 +44,8 @@ class Meter {
  private:
   const MeterLimits* limits_;
   TimePoint window_start_ = kNever, second_start_{}, last_{};
+  TimePoint backlog_until_{};
+  Duration backlog_{};  // left unread, and not made up for yet
   std::uint64_t bytes_ = 0, messages_ = 0;
 };
 

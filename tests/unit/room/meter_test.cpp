@@ -47,6 +47,26 @@ TEST(Meter, TheVerdictStaysUntilItWasReported) {
   EXPECT_EQ(m.account(1, 1, kStart), Verdict::ok);
 }
 
+TEST(Meter, CountsABacklogForTheTimeItWasSentIn) {
+  MeterLimits limits;
+  limits.messages_per_second = 100;
+  Meter m(&limits);
+  EXPECT_EQ(m.account(1, 100, kStart), Verdict::ok);
+  m.left_unread(seconds(3), kStart + milliseconds(10));
+  EXPECT_EQ(m.account(1, 300, kStart + milliseconds(10)), Verdict::ok) << "a rate that was kept while nobody read";
+  EXPECT_EQ(m.account(1, 1, kStart + milliseconds(20)), Verdict::frame_rate_exceeded);
+
+  Meter halting(&limits);
+  EXPECT_EQ(halting.account(1, 100, kStart), Verdict::ok);
+  for (int i = 1; i <= 300; ++i) halting.left_unread(milliseconds(1), kStart + milliseconds(i));
+  EXPECT_EQ(halting.account(1, 30, kStart + milliseconds(300)), Verdict::ok) << "short waits add up";
+  EXPECT_EQ(halting.account(1, 1, kStart + milliseconds(300)), Verdict::frame_rate_exceeded);
+
+  Meter late(&limits);
+  late.left_unread(seconds(3), kStart);
+  EXPECT_EQ(late.account(1, 101, kStart + seconds(1)), Verdict::frame_rate_exceeded) << "a backlog comes at once";
+}
+
 TEST(Meter, NullLimitsAreOff) {
   MeterLimits limits;
   limits.messages_per_second = limits.bytes_per_window = UINT64_MAX;
