@@ -1,9 +1,11 @@
 #include "app/bench_peer.hpp"
 
 #include "tandem/core/authority.hpp"
+#include "tandem/net/http_fetch.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include <openssl/rand.h>
@@ -15,12 +17,36 @@ constexpr std::uint64_t kSocketsPerAddress = 50;  // below limits.sockets_per_cl
 constexpr std::uint64_t kAddresses = 60000;
 constexpr int kMisplacedAllowed = 10000;
 
+double sum_of(const std::string& metrics, const std::string& name) {
+  double sum = 0;
+  for (std::size_t at = 0; at < metrics.size();) {
+    const std::size_t end = std::min(metrics.find('\n', at), metrics.size());
+    const std::string line = metrics.substr(at, end - at);
+    at = end + 1;
+    const bool ours =
+        line.starts_with(name) && line.size() > name.size() && (line[name.size()] == ' ' || line[name.size()] == '{');
+    if (ours) sum += std::strtod(line.c_str() + line.rfind(' '), nullptr);
+  }
+  return sum;
+}
+
 }  // namespace
+
+std::optional<RelayFigures> read_relay(const std::string& admin) {
+  net::FetchRequest request;
+  request.url = "http://" + admin + "/metrics";
+  request.max_body_bytes = 8 * 1024 * 1024;
+  const net::FetchResult result = net::fetch_blocking(std::move(request));
+  const auto* answer = std::get_if<net::FetchAnswer>(&result);
+  if (answer == nullptr) return std::nullopt;
+  return RelayFigures{sum_of(answer->body, "process_open_fds"), sum_of(answer->body, "process_resident_memory_bytes"),
+                      sum_of(answer->body, "tandem_sockets"), sum_of(answer->body, "tandem_rooms")};
+}
 
 BenchRun::BenchRun(const BenchOptions& options, const BenchProgress& progress)
     : options_(options), progress_(progress), trust_(client::trust_anything()) {}
 
-std::shared_ptr<client::Endpoint> BenchRun::open(Role role, const RoomName& room, client::Endpoint::Handlers handlers) {
+client::Destination BenchRun::next_destination() {
   const std::uint64_t address = opened_++ / kSocketsPerAddress % kAddresses;
   client::Destination destination;
   destination.host = options_.host;
@@ -29,11 +55,15 @@ std::shared_ptr<client::Endpoint> BenchRun::open(Role role, const RoomName& room
     destination.source = "127.16." + std::to_string(address / 250) + "." + std::to_string(1 + address % 250);
   if (host && host->host() == "localhost")  // the addresses that take turns are of IPv4
     destination.connect = "127.0.0.1:" + std::to_string(host->port().value_or(443));
+  return destination;
+}
+
+std::shared_ptr<client::Endpoint> BenchRun::open(Role role, const RoomName& room, client::Endpoint::Handlers handlers) {
   client::JoinSettings join;
   join.role = role;
   join.room = room;
   join.patience = seconds(10);
-  return client::Endpoint::open(loop_, trust_, destination, join, std::move(handlers));
+  return client::Endpoint::open(loop_, trust_, next_destination(), join, std::move(handlers));
 }
 
 RoomName BenchRun::fresh_room() {

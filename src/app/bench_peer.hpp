@@ -8,6 +8,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
@@ -17,13 +18,17 @@ namespace tandem::app {
 class BenchRun {
  public:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kPatience{60};  // for what should take a moment
 
   BenchRun(const BenchOptions& options, const BenchProgress& progress);
 
   // Opens an endpoint in `room`, from the next source address.
   [[nodiscard]] std::shared_ptr<client::Endpoint> open(Role role, const RoomName& room,
                                                        client::Endpoint::Handlers handlers);
-  [[nodiscard]] RoomName fresh_room();  // in a bucket that the relay has not refused
+  [[nodiscard]] RoomName fresh_room();
+  // Where the relay is, from the next source address; a plain TLS connection to it.
+  [[nodiscard]] client::Destination next_destination();
+  [[nodiscard]] const client::TlsTrust& trust() const noexcept { return trust_; }
 
   // A room was refused: true where another one may be this relay's (421), so that the caller tries again.
   [[nodiscard]] bool is_misplaced(const client::Ending& ending);
@@ -67,6 +72,12 @@ class BenchRun {
   Clock::time_point began_ = Clock::now(), shown_{};
   std::chrono::duration<double> whole_{1};
 };
+
+// What the relay says of itself on its admin listener; sums over labels. Nothing where it does not answer.
+struct RelayFigures {
+  double descriptors = 0, resident_bytes = 0, sockets = 0, rooms = 0;
+};
+[[nodiscard]] std::optional<RelayFigures> read_relay(const std::string& admin);
 
 // Sorted percentiles in milliseconds.
 [[nodiscard]] double percentile_ms(std::vector<Duration>& values, double fraction);

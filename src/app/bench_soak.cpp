@@ -1,11 +1,11 @@
-// The load of hours: pairings that come, talk, stall, drop without a word, and all reconnect at once now and then.
+// The load of hours: pairings that come, talk, stall, drop without a word, and all reconnect at once now and then;
+// where the relay's map may be written, rooms move away and back as well.
 // Every message is checked; at the end the relay must be back where it began.
 #include "app/bench_peer.hpp"
+#include "app/bench_reshard.hpp"
 #include "tandem/app/bench.hpp"
 #include "tandem/core/random.hpp"
-#include "tandem/net/http_fetch.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -25,35 +25,6 @@ using std::chrono::milliseconds;
 constexpr auto kStormInterval = std::chrono::seconds(30);
 constexpr auto kStep = milliseconds(20);
 
-// What the relay says of itself; sums over labels.
-struct Baseline {
-  double descriptors = 0, resident_bytes = 0, sockets = 0, rooms = 0;
-};
-
-double sum_of(const std::string& metrics, const std::string& name) {
-  double sum = 0;
-  for (std::size_t at = 0; at < metrics.size();) {
-    const std::size_t end = std::min(metrics.find('\n', at), metrics.size());
-    const std::string line = metrics.substr(at, end - at);
-    at = end + 1;
-    const bool ours =
-        line.starts_with(name) && line.size() > name.size() && (line[name.size()] == ' ' || line[name.size()] == '{');
-    if (ours) sum += std::strtod(line.c_str() + line.rfind(' '), nullptr);
-  }
-  return sum;
-}
-
-std::optional<Baseline> read_baseline(const std::string& admin) {
-  net::FetchRequest request;
-  request.url = "http://" + admin + "/metrics";
-  request.max_body_bytes = 8 * 1024 * 1024;
-  const net::FetchResult result = net::fetch_blocking(std::move(request));
-  const auto* answer = std::get_if<net::FetchAnswer>(&result);
-  if (answer == nullptr) return std::nullopt;
-  return Baseline{sum_of(answer->body, "process_open_fds"), sum_of(answer->body, "process_resident_memory_bytes"),
-                  sum_of(answer->body, "tandem_sockets"), sum_of(answer->body, "tandem_rooms")};
-}
-
 struct Side {
   std::shared_ptr<Endpoint> endpoint;
   bool in = false;
@@ -69,7 +40,11 @@ struct Pairing {
 
 class Soak {
  public:
-  Soak(BenchRun& run, int rooms) : run_(run), random_(seed()), pairings_(static_cast<std::size_t>(rooms)) {}
+  Soak(BenchRun& run, const BenchOptions& options)
+      : run_(run),
+        random_(seed()),
+        pairings_(static_cast<std::size_t>(options.rooms)),
+        resharder_(options.map, options.host, seed()) {}
 
   void run_for(duration<double> time) {
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
@@ -81,9 +56,11 @@ class Soak {
         ++storms_;
         storm_at = Clock::now() + kStormInterval;
       }
+      resharder_.advance();
       for (Pairing& pairing : pairings_) act(pairing);
       run_.run_for(kStep);
     }
+    resharder_.finish();
     for (Pairing& pairing : pairings_) leave(pairing, random_.below(2) == 0);
     run_.run_for(milliseconds(500));
   }
@@ -91,6 +68,8 @@ class Soak {
   std::uint64_t splices() const { return splices_; }
   std::uint64_t messages() const { return messages_; }
   std::uint64_t storms() const { return storms_; }
+  std::uint64_t reshards() const { return resharder_.count(); }
+  std::uint64_t moved() const { return moved_; }
 
  private:
   static std::uint64_t seed() {
@@ -141,7 +120,10 @@ class Soak {
                                .ended =
                                    [this, &pairing, generation](const Ending& ending) {
                                      if (generation != pairing.generation) return;
-                                     if (!run_.is_misplaced(ending)) run_.fault(ending);
+                                     if (resharder_.explains(ending))
+                                       ++moved_;
+                                     else if (!run_.is_misplaced(ending))
+                                       run_.fault(ending);
                                      leave(pairing, false);
                                    }});
   }
@@ -184,7 +166,8 @@ class Soak {
   BenchRun& run_;
   SeededRandom random_;
   std::vector<Pairing> pairings_;
-  std::uint64_t splices_ = 0, messages_ = 0, storms_ = 0;
+  Resharder resharder_;
+  std::uint64_t splices_ = 0, messages_ = 0, storms_ = 0, moved_ = 0;
 };
 
 }  // namespace
@@ -192,13 +175,13 @@ class Soak {
 BenchRow bench_soak(const BenchOptions& options, const BenchProgress& progress) {
   BenchRun run(options, progress);
   run.expect(duration<double>(options.run_seconds));
-  Soak soak(run, options.rooms);
+  Soak soak(run, options);
   // A first tenth of the time warms the relay up: allocators, session tickets, lazily made tables.
   soak.run_for(duration<double>(options.run_seconds / 10));
-  std::optional<Baseline> before, after;
+  std::optional<RelayFigures> before, after;
   if (!options.admin.empty()) {
     run.run_for(milliseconds(1000));
-    before = read_baseline(options.admin);
+    before = read_relay(options.admin);
   }
   soak.run_for(duration<double>(options.run_seconds * 9 / 10));
   BenchRow row{"soak",
@@ -206,10 +189,15 @@ BenchRow bench_soak(const BenchOptions& options, const BenchProgress& progress) 
                 {"messages", static_cast<double>(soak.messages())},
                 {"storms", static_cast<double>(soak.storms())}},
                {}};
+  if (!options.map.empty()) {
+    row.figures.push_back({"reshards", static_cast<double>(soak.reshards())});
+    row.figures.push_back({"sockets_moved_away", static_cast<double>(soak.moved())});
+    if (soak.reshards() > 1 && soak.moved() == 0) run.fault("maps were published and nobody was moved");
+  }
   if (before) {
     for (int tries = 0; tries < 10; ++tries) {  // aborted sockets are found dead one by one
       run.run_for(milliseconds(1000));
-      after = read_baseline(options.admin);
+      after = read_relay(options.admin);
       if (after && after->sockets == 0 && after->descriptors <= before->descriptors) break;
     }
   }

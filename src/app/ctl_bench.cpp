@@ -53,6 +53,8 @@ BenchRow run_load(const std::string& load, const BenchOptions& options, bool bar
   if (load == "parked") return bench_parked(options, progress);
   if (load == "throughput") return bench_throughput(options, progress);
   if (load == "handshakes") return bench_handshakes(options, progress);
+  if (load == "hostile") return bench_hostile(options, progress);
+  if (load == "churn") return bench_churn(options, progress);
   return bench_soak(options, progress);
 }
 
@@ -91,9 +93,14 @@ int bench(const BenchArguments& arguments) {
                 kUsage);
   if (!is_loopback_host(options.host))
     return fail("bench: '" + arguments.url + "' is not on this machine; a bench loads loopback only", kUsage);
-  if (!raise_descriptor_limit(options.sockets))
-    return fail("bench: --sockets " + std::to_string(options.sockets) +
-                " needs a higher descriptor limit; see ulimit -n");
+  const bool hostile = std::count(arguments.loads.begin(), arguments.loads.end(), "hostile") > 0;
+  const int wanted = std::max(options.sockets, hostile ? options.attackers * 2 + options.rooms * 2 : 0);
+  if (!raise_descriptor_limit(wanted))
+    return fail("bench: " + std::to_string(wanted) + " sockets need a higher descriptor limit; see ulimit -n");
+  for (const std::string& load : arguments.loads) {
+    if (load == "churn" && options.admin.empty())
+      return fail("bench: --load churn looks at the relay's memory and needs --admin ADDRESS", kUsage);
+  }
 
   bool ok = true;
   for (const std::string& load : arguments.loads) {
@@ -115,19 +122,25 @@ void add_bench(Ctl& ctl) {
       ->required();
   command
       ->add_option("--load", arguments->loads,
-                   "parked, throughput, handshakes, soak (repeatable); default: the first three")
+                   "parked, throughput, handshakes, hostile, churn, soak (repeatable); default: the first three")
       ->type_name("LOAD")
       ->expected(1)
       ->take_all()
-      ->check(CLI::IsMember({"parked", "throughput", "handshakes", "soak"}));
+      ->check(CLI::IsMember({"parked", "throughput", "handshakes", "hostile", "churn", "soak"}));
   command->add_option("--seconds", options.run_seconds, "How long each load runs; a soak may take hours")
       ->check(CLI::Range(0.1, 7 * 86400.0))
       ->capture_default_str();
   command->add_option("--sockets", options.sockets, "Parked sockets")
       ->check(CLI::Range(1, 200000))
       ->capture_default_str();
-  command->add_option("--rooms", options.rooms, "Pairings of throughput and soak")
+  command->add_option("--rooms", options.rooms, "Pairings of throughput, hostile and soak")
       ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_option("--attackers", options.attackers, "Hostile connections at a time")
+      ->check(CLI::Range(1, 20000))
+      ->capture_default_str();
+  command->add_option("--connections", options.connections, "Connections of churn")
+      ->check(CLI::Range(2000, 10000000))
       ->capture_default_str();
   command->add_option("--frame", options.frame_bytes, "Bytes of a message")
       ->check(CLI::Range(8, 256 * 1024))
@@ -140,8 +153,12 @@ void add_bench(Ctl& ctl) {
       ->capture_default_str();
   command
       ->add_option("--admin", options.admin,
-                   "The relay's admin listener: a soak then checks that it is back at its baseline")
+                   "The relay's admin listener: soak and churn then check that it is back at its baseline")
       ->type_name("ADDRESS");
+  command
+      ->add_option("--map", options.map,
+                   "The map file that the relay polls: a soak moves rooms away and back by writing it")
+      ->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print one JSON object a load");
   command->callback([&ctl, arguments] { ctl.run = [arguments] { return bench(*arguments); }; });
 }

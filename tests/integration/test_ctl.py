@@ -15,7 +15,7 @@ import time
 from cryptography import x509
 
 from derive import room_name
-from harness import RelayCase, free_port, main, program, write_certificate
+from harness import RelayCase, free_port, main, program, whole_ring, write_certificate
 
 
 class Silence:
@@ -245,6 +245,40 @@ class Bench(CtlCase):
         relay, origin = self.probed_relay({"limits": {"upgrades_per_minute": 120, "sockets_per_client": 64}})
         done = program("tandemctl", "bench", origin, "--seconds", "0.5", "--sockets", "200", timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        relay.stop()
+
+    def row(self, origin, *args, timeout=90):
+        done = program("tandemctl", "bench", origin, "--json", *args, timeout=timeout)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def test_streams_keep_their_pace_beside_a_hostile_crowd(self):
+        relay, origin = self.probed_relay({"timeouts": {"request": "2s", "admission": "3s"}})
+        row = self.row(origin, "--load", "hostile", "--seconds", "4", "--rooms", "4", "--rate", "20", "--frame", "1024", "--attackers", "66")
+        self.assertGreaterEqual(row["kept"], 0.9)
+        self.assertGreater(row["attackers_opened"], 66)
+        relay.stop()
+
+    def test_churn_leaves_nothing_behind(self):
+        relay, origin = self.probed_relay()
+        row = self.row(origin, "--load", "churn", "--connections", "3000", "--admin", f"127.0.0.1:{relay.admin_port}")
+        self.assertLess(row["ratio"], 1.05)
+        relay.stop()
+
+    def test_churn_wants_to_see_the_relays_memory(self):
+        self.one_line(program("tandemctl", "bench", "https://localhost:1", "--load", "churn"), 2, "--admin")
+
+    def test_a_soak_moves_rooms_where_it_may_write_the_map(self):
+        path, port = os.path.join(self.folder(), "map.json"), free_port()
+        host, origin = f"localhost:{port}", f"https://localhost:{port}"
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(whole_ring(5, host), file)
+        relay = self.relay({"shard_map": {"url": f"file://{path}", "poll_interval": "500ms", "drain_delay": "1s", "eviction_rate": 1000}}, hostname=host, port=port)
+        row = self.row(origin, "--load", "soak", "--seconds", "18", "--rooms", "8", "--map", path, "--admin", f"127.0.0.1:{relay.admin_port}")
+        self.assertGreaterEqual(row["reshards"], 2)
+        self.assertGreater(row["sockets_moved_away"], 0)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["ranges"]), 1, "the ring is whole again")
         relay.stop()
 
     def test_a_soak_brings_the_relay_back_to_its_baseline(self):
