@@ -85,7 +85,7 @@ struct Worker::Impl : std::enable_shared_from_this<Worker::Impl> {
           } else if constexpr (std::is_same_v<T, relay::effect::StoreEgress>) {
             soft.set_egress({r.month, r.bytes}, now);
           } else {
-            soft.sweep(r.before, now);
+            soft.sweep(r.before, r.believed, now);
           }
           if constexpr (requires { r.id; }) {
             if (r.id != 0) waiting.push_back(r.id);

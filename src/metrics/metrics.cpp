@@ -3,6 +3,7 @@
 #include "close_series.hpp"
 #include "sampled.hpp"
 #include "tandem/net/http_fetch.hpp"
+#include "tandem/protocol/attest.hpp"
 #include "tandem/protocol/endpoint.hpp"
 
 #include <array>
@@ -124,7 +125,7 @@ struct Metrics::Impl {
       counter(registry, "shard_map_fetch_retries_total", "Failed attempts of polls that succeeded all the same.");
   Counter& evicted =
       counter(registry, "evicted_rooms_total", "Rooms evicted because their bucket moved to another host.");
-  ByLabel attest;
+  ByLabel attest, attest_faults;
   std::map<std::string, ByLabel, std::less<>> endpoints;
   Counter& state_errors = counter(registry, "state_errors_total", "Failures of the soft-state store.");
   Histogram& loop_lag = histogram(registry, "loop_lag_seconds", "How late the event loop turned.",
@@ -173,6 +174,10 @@ struct Metrics::Impl {
     auto& attested = counters(registry, "attest_total", "Answers of /attest.");
     for (const auto answer : kAttestAnswers) attest.add(attested, "result", std::string(protocol::label(answer)));
     attest.add(attested, "result", "other");
+    auto& rejected =
+        counters(registry, "attest_rejected_total", "Attestations rejected, by what the wire does not tell.");
+    for (int i = 0; i < protocol::kAttestFaultCount; ++i)
+      attest_faults.add(rejected, "why", std::string(label(static_cast<protocol::AttestFault>(i))));
     auto& family = counters(registry, "endpoint_total", "Answers of the other POST endpoints.");
     for (const auto& [path, answers] : endpoint_answers()) {
       for (const auto answer : answers)
@@ -206,7 +211,10 @@ struct Metrics::Impl {
   void on(const observed::Endpoint& o) {
     if (const auto found = endpoints.find(o.path); found != endpoints.end()) found->second.count(o.result);
   }
-  void on(const observed::Attest& o) { attest.count(o.result); }
+  void on(const observed::Attest& o) {
+    attest.count(o.result);
+    if (!o.detail.empty()) attest_faults.count(o.detail);
+  }
   void on(const observed::MapAdopted&) { adopted.Increment(); }
   void on(const observed::MapIgnored& o) { ignored.count(o.older ? "older" : "equal_differs"); }
   void on(const observed::MapFetchFailed& o) { fetch_errors.count(o.cause); }

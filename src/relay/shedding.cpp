@@ -85,7 +85,8 @@ void Relay::Impl::advance_housekeeping() {
   }
   if (sweep) {
     next_sweep = now.mono + sweep_interval(settings.established_idle);
-    emit(effect::SweepIdle{believed.now() - std::chrono::ceil<seconds>(settings.established_idle)});
+    const WallTime wall = believed.now();
+    emit(effect::SweepIdle{wall - std::chrono::ceil<seconds>(settings.established_idle), wall});
     upgrade_rate.purge(now.mono);
     attest_rate.purge(now.mono);
     quotas.purge(now.mono);

@@ -19,9 +19,9 @@ std::optional<Fault> SoftState::open(Now now) {
   return std::nullopt;
 }
 
-// The one place where a fault of the disk is taken note of. A damaged file is moved away and another begun at once.
-// After a write that failed the file stays open: what it holds can still be read, and a full disk would not let it be
-// opened again.
+// The one place where a fault of the disk is taken note of. A damaged file is moved away and another begun at once, as
+// is one that was removed. After a write that failed the file stays open: what it holds can still be read, and a full
+// disk would not let it be opened again.
 void SoftState::failed(const Fault& fault, Now now) {
   std::string message = fault.message;
   if (fault.kind == Fault::Kind::damaged) {
@@ -38,6 +38,19 @@ void SoftState::failed(const Fault& fault, Now now) {
     } else {
       message += "; " + aside.error().message;
     }
+  } else if (fault.kind == Fault::Kind::gone) {
+    store_.reset();
+    auto opened = Store::open(*path_);
+    if (opened) {
+      reports_.fault(message + "; going on in what is there now");
+      store_ = std::move(*opened);
+      return;
+    }
+    if (opened.error().kind == Fault::Kind::damaged) {  // its log was left behind
+      reports_.fault(message);
+      return failed(opened.error(), now);
+    }
+    message += "; " + opened.error().message;
   }
   degraded_ = true;
   next_try_ = now.mono + kRetryDelay;
@@ -140,8 +153,8 @@ void SoftState::set_egress(Egress egress, Now now) {
   changed(now);
 }
 
-void SoftState::sweep(WallTime rooms_before, Now now) {
-  const Sweep what{rooms_before, now.wall - std::chrono::duration_cast<std::chrono::seconds>(kCounterLife)};
+void SoftState::sweep(WallTime rooms_before, WallTime believed, Now now) {
+  const Sweep what{rooms_before, believed - std::chrono::duration_cast<std::chrono::seconds>(kCounterLife)};
   if (path_) {
     changes_.sweep_later(what);
   } else {
@@ -169,7 +182,7 @@ bool SoftState::flush(Now now) {
   if (const auto fault = store_->apply(changes_, applied)) {
     failed(*fault, now);
     if (!store_ || degraded_) return false;
-    // The file was damaged and another took its place.
+    // The file was damaged or gone, and another took its place.
     if (const auto again = store_->apply(changes_, applied)) {
       failed(*again, now);
       return false;
@@ -177,11 +190,13 @@ bool SoftState::flush(Now now) {
   }
   const bool forgets = changes_.sweep.has_value() || !changes_.wiped_buckets.empty() ||
                        std::ranges::any_of(changes_.rooms, [](const auto& room) { return !room.second; });
-  std::optional<Sweep> rest = applied.more ? changes_.sweep : std::nullopt;
-  changes_ = {};
-  changes_.sweep = rest;
+  Changes rest;
+  if (applied.more) rest.sweep = changes_.sweep;
+  for (const Bucket bucket : applied.wiped) changes_.wiped_buckets.erase(bucket);
+  rest.wiped_buckets = std::move(changes_.wiped_buckets);
+  changes_ = std::move(rest);
   empty_log_ = empty_log_ || forgets;
-  if (rest) next_flush_ = now.mono;
+  if (!changes_.empty()) next_flush_ = now.mono;
   if (empty_log_) next_flush_ = std::min(next_flush_, now.mono + kWriteDelay);
   if (degraded_) {
     degraded_ = false;

@@ -1,10 +1,6 @@
-#include "tandem/state/store.hpp"
-
-#include "state/sqlite.hpp"
-#include "state/store_file.hpp"
+#include "state/store_impl.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace tandem::state {
 
@@ -41,8 +37,6 @@ static_assert(kApplicationId == 1413566020 && kSchemaVersion == 1);
 
 constexpr std::int64_t kCheckedBytes = 16 * 1024 * 1024;  // up to here a whole check at start takes less than 0.1 s
 
-std::int64_t seconds_of(WallTime at) { return at.time_since_epoch().count(); }
-
 bool copy_exactly(ByteView from, Sha256& into) {
   if (from.size() != into.size()) return false;
   std::ranges::copy(from, into.begin());
@@ -51,159 +45,61 @@ bool copy_exactly(ByteView from, Sha256& into) {
 
 }  // namespace
 
-struct Store::Impl {
-  std::string path;
-  ConnectionPtr connection;
-  Statement get_room, put_room, wipe_room, wipe_bucket, touch_room, sweep_rooms, get_counter, put_counter,
-      sweep_counters, get_meta, put_meta;
+// Is it ours, and whole? Writes nothing, so that what is damaged can be looked into later as it was found.
+std::optional<Fault> Store::Impl::check(std::int64_t version) {
+  if (version == 0) {
+    if (query_integer(connection.get(), "SELECT count(*) FROM sqlite_schema") == 0) return std::nullopt;
+    return damaged("it is another program's database");
+  }
+  if (query_integer(connection.get(), "PRAGMA application_id") != kApplicationId) {
+    return damaged("it is another program's database");
+  }
+  const auto bytes =
+      query_integer(connection.get(), "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+  if (bytes && *bytes > kCheckedBytes) return std::nullopt;
+  Statement quick;
+  int code = quick.prepare(connection.get(), "PRAGMA quick_check(1)");
+  if (code == SQLITE_OK) code = quick.row();
+  if (code != SQLITE_ROW) return fault(code, "read");
+  if (!std::ranges::equal(quick.blob(0), bytes_of("ok"))) return damaged("its check failed");
+  return std::nullopt;
+}
 
-  [[nodiscard]] Fault fault(int code, std::string_view doing) const {
-    return sqlite_fault(connection.get(), code, path, doing);
+std::optional<Fault> Store::Impl::prepare() {
+  const std::pair<Statement*, const char*> all[] = {
+      {&get_room, "SELECT verifier, registrant, last_activity FROM rooms WHERE key = ?1"},
+      {&put_room,
+       "INSERT INTO rooms VALUES(?1, ?2, ?3, ?4) ON CONFLICT(key) DO UPDATE SET verifier = excluded.verifier, "
+       "registrant = excluded.registrant, last_activity = excluded.last_activity"},
+      {&wipe_room, "DELETE FROM rooms WHERE key = ?1"},
+      {&wipe_bucket, "DELETE FROM rooms WHERE substr(key, 31, 2) = ?1"},
+      {&touch_room, "UPDATE rooms SET last_activity = ?2 WHERE key = ?1 AND last_activity < ?2"},
+      {&sweep_rooms, "DELETE FROM rooms WHERE key IN (SELECT key FROM rooms WHERE last_activity < ?1 LIMIT ?2)"},
+      {&get_counter, "SELECT counter FROM counters WHERE key = ?1"},
+      {&put_counter,
+       "INSERT INTO counters VALUES(?1, ?2, ?3) ON CONFLICT(key) DO UPDATE SET "
+       "counter = max(counter, excluded.counter), used = max(used, excluded.used)"},
+      {&sweep_counters, "DELETE FROM counters WHERE key IN (SELECT key FROM counters WHERE used < ?1 LIMIT ?2)"},
+      {&get_meta, "SELECT value FROM meta WHERE name = ?1"},
+      {&put_meta, "INSERT INTO meta VALUES(?1, ?2) ON CONFLICT(name) DO UPDATE SET value = excluded.value"},
+  };
+  for (const auto& [statement, sql] : all) {
+    const int code = statement->prepare(connection.get(), sql);
+    if (code == SQLITE_ERROR) return damaged("it lacks a table or column");
+    if (code != SQLITE_OK) return fault(code, "read");
   }
-  [[nodiscard]] Fault damaged(std::string_view what) const {
-    return {Fault::Kind::damaged, path + ": the state file is damaged: " + std::string(what)};
-  }
+  return std::nullopt;
+}
 
-  // Is it ours, and whole? Writes nothing, so that what is damaged can be looked into later as it was found.
-  std::optional<Fault> check(std::int64_t version) {
-    if (version == 0) {
-      if (query_integer(connection.get(), "SELECT count(*) FROM sqlite_schema") == 0) return std::nullopt;
-      return damaged("it is another program's database");
-    }
-    const auto bytes =
-        query_integer(connection.get(), "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
-    if (bytes && *bytes > kCheckedBytes) return std::nullopt;
-    Statement quick;
-    int code = quick.prepare(connection.get(), "PRAGMA quick_check(1)");
-    if (code == SQLITE_OK) code = quick.row();
-    if (code != SQLITE_ROW) return fault(code, "read");
-    if (!std::ranges::equal(quick.blob(0), bytes_of("ok"))) return damaged("its check failed");
-    return std::nullopt;
-  }
-
-  std::optional<Fault> prepare() {
-    const std::pair<Statement*, const char*> all[] = {
-        {&get_room, "SELECT verifier, registrant, last_activity FROM rooms WHERE key = ?1"},
-        {&put_room,
-         "INSERT INTO rooms VALUES(?1, ?2, ?3, ?4) ON CONFLICT(key) DO UPDATE SET verifier = excluded.verifier, "
-         "registrant = excluded.registrant, last_activity = excluded.last_activity"},
-        {&wipe_room, "DELETE FROM rooms WHERE key = ?1"},
-        {&wipe_bucket, "DELETE FROM rooms WHERE substr(key, 31, 2) = ?1"},
-        {&touch_room, "UPDATE rooms SET last_activity = ?2 WHERE key = ?1 AND last_activity < ?2"},
-        {&sweep_rooms, "DELETE FROM rooms WHERE key IN (SELECT key FROM rooms WHERE last_activity < ?1 LIMIT ?2)"},
-        {&get_counter, "SELECT counter FROM counters WHERE key = ?1"},
-        {&put_counter,
-         "INSERT INTO counters VALUES(?1, ?2, ?3) ON CONFLICT(key) DO UPDATE SET "
-         "counter = max(counter, excluded.counter), used = max(used, excluded.used)"},
-        {&sweep_counters, "DELETE FROM counters WHERE key IN (SELECT key FROM counters WHERE used < ?1 LIMIT ?2)"},
-        {&get_meta, "SELECT value FROM meta WHERE name = ?1"},
-        {&put_meta, "INSERT INTO meta VALUES(?1, ?2) ON CONFLICT(name) DO UPDATE SET value = excluded.value"},
-    };
-    for (const auto& [statement, sql] : all) {
-      const int code = statement->prepare(connection.get(), sql);
-      if (code == SQLITE_ERROR) return damaged("it lacks a table or column");
-      if (code != SQLITE_OK) return fault(code, "read");
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Fault> put(const char* name, std::uint64_t value) {
-    put_meta.bind_text(1, name);
-    put_meta.bind(2, static_cast<std::int64_t>(value));
-    return answer(put_meta.run());
-  }
-
-  std::optional<Fault> answer(int code) const {
-    return code == SQLITE_OK ? std::nullopt : std::optional(fault(code, "write"));
-  }
-
-  Outcome<std::optional<std::int64_t>> meta(const char* name) {
-    get_meta.bind_text(1, name);
-    const int code = get_meta.row();
-    std::optional<std::int64_t> value;
-    if (code == SQLITE_ROW) value = get_meta.integer(0);
-    get_meta.done();
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return fault(code, "read");
-    return value;
-  }
-
-  std::optional<Fault> write_rooms(const Changes& changes) {
-    for (const Bucket bucket : changes.wiped_buckets) {
-      const std::array<std::uint8_t, 2> bytes{static_cast<std::uint8_t>(bucket.value >> 8),
-                                              static_cast<std::uint8_t>(bucket.value)};
-      wipe_bucket.bind(1, bytes);
-      if (const auto f = answer(wipe_bucket.run())) return f;
-    }
-    for (const auto& [key, room] : changes.rooms) {
-      if (!room) {
-        wipe_room.bind(1, key);
-        if (const auto f = answer(wipe_room.run())) return f;
-        continue;
-      }
-      put_room.bind(1, key);
-      put_room.bind(2, room->verifier);
-      if (room->registrant) {
-        put_room.bind(3, *room->registrant);
-      } else {
-        put_room.bind_null(3);
-      }
-      put_room.bind(4, seconds_of(room->last_activity));
-      if (const auto f = answer(put_room.run())) return f;
-    }
-    for (const auto& [key, at] : changes.touches) {
-      touch_room.bind(1, key);
-      touch_room.bind(2, seconds_of(at));
-      if (const auto f = answer(touch_room.run())) return f;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Fault> write_figures(const Changes& changes) {
-    for (const auto& [key, counter] : changes.counters) {
-      put_counter.bind(1, key);
-      put_counter.bind(2, counter.value);
-      put_counter.bind(3, seconds_of(counter.used));
-      if (const auto f = answer(put_counter.run())) return f;
-    }
-    if (changes.floor) {
-      if (const auto f = put("floor", changes.floor->value)) return f;
-    }
-    if (changes.egress) {
-      if (const auto f = put("egress_month", static_cast<std::uint64_t>(changes.egress->month))) return f;
-      if (const auto f = put("egress_bytes", changes.egress->bytes)) return f;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Fault> sweep(const Sweep& what, Applied& applied) {
-    const std::pair<Statement*, WallTime> both[] = {{&sweep_rooms, what.rooms_before},
-                                                    {&sweep_counters, what.counters_before}};
-    for (const auto& [statement, before] : both) {
-      statement->bind(1, seconds_of(before));
-      statement->bind(2, kSweepRows);
-      if (const auto f = answer(statement->run())) return f;
-      if (sqlite3_changes(connection.get()) == kSweepRows) applied.more = true;
-    }
-    return std::nullopt;
-  }
-
-  // Touches come before the sweep, which would else forget a room that was only just heard of.
-  std::optional<Fault> write_all(const Changes& changes, Applied& applied) {
-    if (const auto f = write_rooms(changes)) return f;
-    if (const auto f = write_figures(changes)) return f;
-    return changes.sweep ? sweep(*changes.sweep, applied) : std::nullopt;
-  }
-
-  std::optional<Fault> transact(const Changes& changes, Applied& applied) {
-    applied = {};
-    int code = execute(connection.get(), "BEGIN IMMEDIATE");
-    if (code != SQLITE_OK) return fault(code, "write");
-    std::optional<Fault> bad = write_all(changes, applied);
-    if (!bad && (code = execute(connection.get(), "COMMIT")) != SQLITE_OK) bad = fault(code, "write");
-    if (bad && sqlite3_get_autocommit(connection.get()) == 0) (void)execute(connection.get(), "ROLLBACK");
-    return bad;
-  }
-};
+Outcome<std::optional<std::int64_t>> Store::Impl::meta(const char* name) {
+  get_meta.bind_text(1, name);
+  const int code = get_meta.row();
+  std::optional<std::int64_t> value;
+  if (code == SQLITE_ROW) value = get_meta.integer(0);
+  get_meta.done();
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return fault(code, "read");
+  return value;
+}
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() = default;
@@ -283,14 +179,6 @@ Outcome<std::optional<Egress>> Store::egress() {
   if (!bytes) return bytes.error();
   if (!*month || !*bytes) return std::optional<Egress>();
   return std::optional(Egress{static_cast<std::int32_t>(**month), static_cast<std::uint64_t>(**bytes)});
-}
-
-std::optional<Fault> Store::apply(const Changes& changes, Applied& applied) {
-  auto bad = impl_->transact(changes, applied);
-  if (!bad || bad->kind != Fault::Kind::unavailable) return bad;
-  // The log may be all that fills the disk: fold it into the file and try once more.
-  if (checkpoint()) return bad;
-  return impl_->transact(changes, applied);
 }
 
 std::optional<Fault> Store::checkpoint() {

@@ -36,7 +36,12 @@ std::optional<Fault> read_header(const std::string& path) {
   const ssize_t size = ::pread(fd, head.data(), head.size(), 0);
   ::close(fd);
   if (size < 0) return unavailable(path, "read", why(errno));
-  if (size == 0) return std::nullopt;
+  if (size == 0) {
+    // SQLite takes it for a new one and throws its log away.
+    struct stat log{};
+    if (::stat((path + "-wal").c_str(), &log) != 0 || log.st_size == 0) return std::nullopt;
+    return Fault{Fault::Kind::damaged, path + ": the state file is damaged: it is empty and its log is not"};
+  }
   // The file format: https://www.sqlite.org/fileformat2.html, 1.3. A version that only the log holds yet is not seen.
   static constexpr char kMagic[] = "SQLite format 3";
   if (static_cast<std::size_t>(size) < head.size() || std::memcmp(head.data(), kMagic, sizeof kMagic) != 0) {

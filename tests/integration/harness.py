@@ -4,7 +4,8 @@
     TANDEM_SLACK    factor on bounds of time and memory (sanitized builds are slower)
 
 Tests read: class X(RelayCase): ... self.relay({config}) ... A daemon that dies, that does not exit 0 when told to stop, or
-whose log holds a sanitizer's report fails the test that used it, whatever else the test found."""
+whose log holds a sanitizer's report, a room name, a client's address or a token fails the test that used it, whatever else the
+test found."""
 import contextlib
 import datetime
 import http.client
@@ -36,6 +37,10 @@ HOST = "relay1.test"
 OTHER = "relay2.test"
 MIB = 1 << 20
 TROUBLE = re.compile(r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|terminate called|Assertion .* failed|stack smashing")
+# What no log may hold, whatever a test did (operations 3.6): room names; 24, 32 or 64 bytes in base64, as tokens, nonces, keys and
+# signatures travel; the addresses that tests come from or claim to come from.
+LEAK = re.compile(r"\b[0-9a-f]{64}\b|(?<![\w+/.-])(?:[A-Za-z0-9+/]{32}|[A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==)(?![\w+/=.-])|"
+                  r"\b127\.0\.0\.(?!1\b)\d+|\b203\.0\.113\.\d+|\b198\.51\.100\.\d+")
 PROOF_TIME = 3.0  # a bound on what must happen at once, before SLACK
 
 
@@ -90,6 +95,25 @@ def eventually(condition, timeout=5.0, every=0.02, what="the condition"):
         if time.monotonic() > until:
             raise AssertionError(f"{what}: not within {timeout} s")
         time.sleep(every)
+
+
+def run_together(*jobs):
+    """Runs these in threads of their own, to their ends. The first that raised raises here."""
+    raised = []
+
+    def go(job):
+        try:
+            job()
+        except BaseException as error:  # noqa: B036, it is raised again below
+            raised.append(error)
+
+    threads = [threading.Thread(target=go, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[0]
 
 
 def program(name, *args, timeout=30.0, **how):
@@ -187,6 +211,8 @@ class Daemon:
                 raise AssertionError(f"tandemd did not stop: {self.log()[-1500:]}") from None
             trouble = TROUBLE.search(self.log())
             assert not trouble, f"the log has {self.log()[trouble.start():trouble.start() + 3000]}"
+            leak = LEAK.search(self.log())
+            assert not leak, f"the log names {leak[0]}: {self.log()[max(0, leak.start() - 200):leak.end() + 200]}"
             if self.expected_exit is not None:
                 assert status == self.expected_exit, f"tandemd {'died' if died is not None else 'stopped'} with {status}: {self.log()[-1500:]}"
         finally:
@@ -282,6 +308,10 @@ class Daemon:
         sock.close()
         return answer
 
+    def line(self):
+        """An HTTPS connection that stays open: see Line."""
+        return Line(self)
+
     def post(self, path, room, fields=None, body=None, headers=()):
         """-> (status, JSON of the answer, or its text)"""
         data = body if body is not None else json.dumps({} if fields is None else fields).encode()
@@ -332,6 +362,31 @@ class Daemon:
         assert str(mac.ending()) == str(Ended(1001, "peer gone"))
         mac.drop()
         return room, key
+
+
+class Line:
+    """One HTTPS connection, kept alive over many requests: what is asked on it costs no handshake."""
+
+    def __init__(self, relay):
+        self.host, self.sock, self._rest = relay.hostname, relay.tls(), b""
+
+    def ask(self, path, room, fields):
+        """Sends a POST and does not wait for its answer."""
+        body = json.dumps(fields).encode()
+        self.sock.sendall(request_bytes("POST", path, [("Host", self.host), ("Content-Length", len(body)), ("x-relay-room", room)], body))
+
+    def answer(self):
+        """-> (status, JSON) of the oldest request not answered yet"""
+        answer, self._rest = read_answer(self.sock, self._rest)
+        return answer.status, json.loads(answer.body)
+
+    def post(self, path, room, fields):
+        self.ask(path, room, fields)
+        return self.answer()
+
+    def drop(self):
+        with contextlib.suppress(OSError):
+            self.sock.close()
 
 
 # ---------------------------------------------------------------- a map server

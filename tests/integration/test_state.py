@@ -1,4 +1,6 @@
-"""Soft state (operations 3.2): what survives a restart, a kill, a full disk; what happens to a file that is damaged or newer."""
+"""Soft state (operations 3.2): what survives a restart, a kill, a full disk; what happens to a file that is damaged or newer.
+
+    TANDEM_REGISTRATIONS    how many are answered while kills go on; TANDEM_REGISTRATIONS=10000 is the run of docs/protocol.md"""
 import contextlib
 import glob
 import os
@@ -11,12 +13,13 @@ import tempfile
 import threading
 import time
 
-from attestation import Attested, Device, trusting
+from attestation import Attested, Device, point, sha, trusting
 from derive import RoomKey, new_room, tag, unb64
-from harness import MapServer, RelayCase, eventually, main, program, whole_ring
-from wire import SLACK
+from harness import MapServer, RelayCase, eventually, main, program, run_together, whole_ring
 
 OK = (200, {"ok": True})
+REGISTRATIONS = int(os.environ.get("TANDEM_REGISTRATIONS", "200"))
+ROUND, LINES = 100, 4  # rooms made ready between two kills; connections that register them
 
 
 class StateCase(RelayCase):
@@ -77,29 +80,57 @@ class Survival(StateCase):
         self.assertNotIn(room.encode(), self.on_disk())
         self.assertIn(bytes.fromhex(tag(room)), self.on_disk())
 
-    def test_kill_dash_nine_undoes_no_answer(self):
-        server = self.stateful()
-        answered, stop = [], threading.Event()
+    def test_kill_dash_nine_at_any_moment_undoes_no_answer(self):
+        server, answered, kills = self.stateful({"log": {"level": "warn"}}), [], 0
+        while len(answered) < REGISTRATIONS:
+            round_ = self.register_until_killed(server)
+            kills += 1
+            server.start()
+            self.assertEqual(self.forgotten(server, round_), [], f"after kill {kills}")
+            answered += round_
+        self.assertEqual(self.forgotten(server, answered), [], f"after {kills} kills")
+        for room, key in random.sample(answered, 20):
+            self.assert_established(server, room, key)
+
+    def register_until_killed(self, server):
+        """Registers rooms over several connections and kills the relay in the middle. -> [(room, key)] answered 200"""
+        ready, answered, lock, sent = [], [], threading.Lock(), threading.Semaphore(0)
+        for _ in range(ROUND):
+            room = new_room()
+            mac, phone = server.pair(room)
+            ready.append((room, RoomKey(), phone.token))
+            phone.drop()
+            mac.drop()
+        random.shuffle(ready)
 
         def register():
-            while not stop.is_set():
-                with contextlib.suppress(Exception):
-                    answered.append(server.establish())
+            line = server.line()
+            with contextlib.closing(line.sock), contextlib.suppress(OSError, EOFError):
+                while True:
+                    with lock:
+                        if not ready:
+                            return
+                        room, key, token = ready.pop()
+                    sent.release()
+                    status, answer = line.post("/register", room, {"registrationToken": token, "verifier": key.verifier})
+                    self.assertEqual((status, answer), OK)
+                    answered.append((room, key))
 
-        for _ in range(6):
-            stop.clear()
-            threads = [threading.Thread(target=register) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            time.sleep(random.uniform(0.2, 0.8) * SLACK)
-            stop.set()
+        def kill():
+            for _ in range(random.randint(1, ROUND)):
+                sent.acquire(timeout=60)
+            time.sleep(random.uniform(0, 0.003))  # not always at the same point of a request
             server.kill()
-            for thread in threads:
-                thread.join(30)
-            server.start()
-        self.assertGreater(len(answered), 5)
-        for room, key in answered:
-            self.assert_established(server, room, key)
+
+        run_together(kill, *[register] * LINES)
+        return answered
+
+    def forgotten(self, server, rooms):
+        """Those of these rooms that have no verifier."""
+        line = server.line()
+        with contextlib.closing(line.sock):
+            return [room for room, key in rooms
+                    if line.post("/register", room, {"verifier": key.verifier}) != (403, {"ok": False, "error": "already registered"})]
 
     def test_counters_survive_a_kill(self):
         server = self.stateful(trusting(self.folder))
@@ -138,6 +169,52 @@ class Survival(StateCase):
         server.admit(room, "mac").drop()
 
 
+class Privacy(StateCase):
+    """docs/protocol.md lists what is stored; this is the same list."""
+
+    TABLES = {"rooms": ["key", "verifier", "registrant", "last_activity"], "counters": ["key", "counter", "used"], "meta": ["name", "value"]}
+
+    def test_the_file_holds_what_is_documented_and_nothing_else(self):
+        shard_map = MapServer(whole_ring(10))
+        self.addCleanup(shard_map.close)
+        server = self.stateful({**trusting(self.folder), "shard_map": {"url": shard_map.url, "poll_interval": "200ms"}})
+        client, device, key, room = Attested(server), Device(), RoomKey(), new_room()
+        challenge, spare = client.challenge(room), client.ticket(room)
+        status, answer = client.attest(room, device, challenge)
+        self.assertEqual(status, 200)
+        mac, phone = server.admit(room, "mac"), server.admit(room, "phone", proof={"ticket": answer["ticket"]})
+        payload = os.urandom(40)
+        mac.send(payload)
+        self.assertEqual(phone.message(), payload)
+        self.assertEqual(client.register(room, phone.token, key.verifier, device, counter=7), OK)
+        server.admit(room, "phone", key=key).drop()
+        gone, gone_key, gone_device = new_room(), RoomKey(), Device()
+        _, other = client.pair(gone, gone_device)
+        self.assertEqual(client.register(gone, other.token, gone_key.verifier, gone_device), OK)
+        self.assertEqual(self.delete(server, gone, gone_key), OK)
+        eventually(lambda: unb64(gone_key.verifier) not in self.on_disk(), 5, 0.1, "the deleted verifier leaves file and log")
+        server.stop()
+
+        self.assertEqual(sorted(os.path.basename(p) for p in glob.glob(self.path + "*")), ["state.db"])
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            tables = [name for name, in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            self.assertEqual({t: [c[1] for c in db.execute(f"PRAGMA table_info({t})")] for t in tables}, self.TABLES)
+            rooms, counters, meta = [db.execute(f"SELECT * FROM {t}").fetchall() for t in self.TABLES]
+        self.assertEqual([row[:3] for row in rooms], [(sha(room.encode())[:30] + bytes.fromhex(room[-4:]), unb64(key.verifier), sha(point(device.key)))])
+        self.assertEqual(sorted(row[:2] for row in counters), sorted([(sha(point(device.key)), 7), (sha(point(gone_device.key)), 1)]))
+        for when in (rooms[0][3], counters[0][2], counters[1][2]):
+            self.assertLess(abs(time.time() - when), 60)
+        self.assertEqual(sorted(name for name, _ in meta), ["egress_bytes", "egress_month", "floor"])
+        disk = self.on_disk()
+        for what, secret in (("room", room), ("challenge", challenge), ("ticket", answer["ticket"]), ("spare ticket", spare),
+                             ("token", phone.token), ("deleted room", gone)):
+            raw = bytes.fromhex(secret) if len(secret) == 64 else unb64(secret)
+            self.assertNotIn(secret.encode(), disk, what)
+            self.assertNotIn(raw, disk, what)
+        for what, secret in (("public point", point(device.key)[1:33]), ("payload", payload), ("address", b"127.0.0.1")):
+            self.assertNotIn(secret, disk, what)
+
+
 class Retention(StateCase):
     def test_an_idle_room_expires_and_leaves_the_disk_also_while_the_relay_is_down(self):
         server = self.stateful({"timeouts": {"established_idle": "2s", "rendezvous": "0s"}})
@@ -147,6 +224,24 @@ class Retention(StateCase):
         server.start()
         server.admit(room, "mac").drop()
         eventually(lambda: unb64(key.verifier) not in self.on_disk(), 15, 0.1, "the verifier leaves the disk")
+
+    def test_thirty_days_are_counted_by_the_wall_clock_while_the_relay_is_down(self):
+        server, day = self.stateful(), 86400
+        ages = {31 * day: False, 30 * day + 60: False, 30 * day - 600: True, 0: True, -400 * day: True}  # the last: a clock that ran ahead
+        rooms = {age: server.establish() for age in ages}
+        server.stop()
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            for age, (_, key) in rooms.items():
+                db.execute("UPDATE rooms SET last_activity = ? WHERE verifier = ?", (int(time.time()) - age, unb64(key.verifier)))
+            db.commit()
+        server.start()
+        for age, (room, key) in rooms.items():
+            with self.subTest(age=age):
+                if ages[age]:
+                    self.assert_established(server, room, key)
+                else:
+                    server.admit(room, "mac").drop()
+                    eventually(lambda key=key: unb64(key.verifier) not in self.on_disk(), 10, 0.1, "it leaves the disk")
 
     def test_sockets_of_a_room_that_expires_are_told(self):
         server = self.stateful({"timeouts": {"established_idle": "2s", "rendezvous": "0s"}})
@@ -179,6 +274,32 @@ class Trouble(StateCase):
         room, key = server.establish()
         self.restart(server, hard=True)
         self.assert_established(server, room, key)
+
+    def test_a_file_that_was_removed_under_a_running_relay_is_begun_anew_and_no_answer_is_lost(self):
+        server = self.stateful()
+        server.establish()
+        for path in glob.glob(self.path + "*"):
+            os.remove(path)
+        room, key = server.establish()
+        self.assertEqual(server.metric("state_errors_total"), 1)
+        self.assertRegex(server.log(), "removed")
+        self.restart(server, hard=True)
+        self.assert_established(server, room, key)
+
+    def test_an_empty_file_beside_a_log_is_damaged_and_both_are_kept(self):
+        server = self.stateful()
+        server.establish()
+        server.kill()
+        with open(self.path + "-wal", "rb") as file:
+            log = file.read()
+        os.truncate(self.path, 0)
+        server.start()
+        self.assertRegex(server.log(), "damaged")
+        self.assertEqual(server.metric("state_errors_total"), 1)
+        aside = [p for p in glob.glob(self.path + "*") if "damaged" in p and p.endswith("-wal")]
+        self.assertEqual(len(aside), 1)
+        with open(aside[0], "rb") as file:
+            self.assertEqual(file.read(), log)
 
     def test_a_newer_file_refuses_to_start_and_is_left_alone(self):
         with contextlib.closing(sqlite3.connect(self.path)) as db:

@@ -85,6 +85,7 @@ struct StoreEgress {
 };  // batched
 struct SweepIdle {
   WallTime before;
+  WallTime believed;  // now, by the clock of retention: for what else has an age
 };  // forget stored rooms idle since before; those in memory answer for themselves
 struct VerifyAttestation {
   RequestId request;

@@ -47,7 +47,7 @@ struct Changes {
   std::map<RoomKey, std::optional<relay::StoredRoom>> rooms;  // nothing: wiped
   std::map<RoomKey, WallTime> touches;                        // of rooms that are not in `rooms`
   std::map<relay::KeyId, Counter> counters;
-  std::set<Bucket> wiped_buckets;  // forgotten on disk before `rooms` and `touches` are written
+  std::set<Bucket> wiped_buckets;  // to be forgotten on disk, each before a room of its own is written
   std::optional<MapVersion> floor;
   std::optional<Egress> egress;
   std::optional<Sweep> sweep;

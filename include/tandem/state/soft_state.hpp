@@ -53,10 +53,12 @@ class SoftState {
   void count(const relay::KeyId& key, std::uint32_t counter, Now now);
   void set_floor(MapVersion floor, Now now);
   void set_egress(Egress egress, Now now);
-  void sweep(WallTime rooms_before, Now now);
+  // believed: now by the clock of retention, which a step of the wall clock does not carry away.
+  void sweep(WallTime rooms_before, WallTime believed, Now now);
 
   // ---- writing
-  // True once every change so far is durable, or where there is no disk by choice. One transaction for all of them.
+  // True once every change so far is durable, or where there is no disk by choice. One transaction for all of them, but
+  // for sweeps and whole buckets, of which each call forgets a piece.
   [[nodiscard]] bool flush(Now now);
   // When flush() wants to be called though nobody waits: kNever where nothing is to be written.
   [[nodiscard]] TimePoint next_flush() const noexcept;

@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <boost/system/result.hpp>
 
@@ -28,6 +29,7 @@ struct Fault {
   enum class Kind : std::uint8_t {
     damaged,      // not a database, or its content does not hold together: to be set aside
     newer,        // of a schema that this program does not know: to be left alone
+    gone,         // removed, or another put in its place, while it was open: to be opened anew
     unavailable,  // cannot be opened, read or written now: to be tried again
   } kind = Kind::unavailable;
   std::string message;  // one line: what, which file, why
@@ -60,10 +62,12 @@ class Store {
   [[nodiscard]] Outcome<std::optional<MapVersion>> floor();
   [[nodiscard]] Outcome<std::optional<Egress>> egress();
 
-  // All of it in one transaction, durable when it returns without a fault; otherwise nothing of it. Rooms and counters
-  // idle since before the sweep's times are forgotten, at most kSweepRows at a time: `more` says that there are others.
+  // All of it in one transaction, durable when it returns without a fault; otherwise nothing of it. Only forgetting
+  // goes in pieces of about kSweepRows, so that whoever waits for a room need not wait for that: rooms and counters
+  // idle since before the sweep's times (`more` says that there are others), and whole buckets (`wiped` are done).
   struct Applied {
     bool more = false;
+    std::vector<Bucket> wiped{};
   };
   static constexpr int kSweepRows = 2000;
   [[nodiscard]] std::optional<Fault> apply(const Changes& changes, Applied& applied);

@@ -161,7 +161,7 @@ TEST_F(WorkerTest, TakesOnlyWhatIsItsOwn) {
   EXPECT_FALSE(worker->take(effect::Send{SocketId{1}, "x"}));
   EXPECT_FALSE(worker->take(effect::Reply{RequestId{1}, 200, "", 0}));
   EXPECT_TRUE(worker->take(effect::TouchRoom{room(1), net::wall_now()}));
-  EXPECT_TRUE(worker->take(effect::SweepIdle{net::wall_now()}));
+  EXPECT_TRUE(worker->take(effect::SweepIdle{net::wall_now(), net::wall_now()}));
 }
 
 TEST_F(WorkerTest, WithoutAStateFileAnswersFromMemoryAndNeverInsideTheCall) {

@@ -70,6 +70,7 @@ TEST(Metrics, HoldsEveryFamilyWithHelpAndTypeBeforeAnythingHappened) {
                            "draining_rooms",
                            "evicted_rooms_total",
                            "attest_total",
+                           "attest_rejected_total",
                            "endpoint_total",
                            "state_errors_total",
                            "egress_bytes_month",
@@ -114,6 +115,16 @@ TEST(Metrics, HasFewSeriesAndTheSameOnesAfterAnythingHappened) {
   metrics.observe(observed::Endpoint{"something new", "ok"});
   metrics.observe(observed::MapFetchFailed{"something new"});
   EXPECT_EQ(count(), before);
+}
+
+TEST(Metrics, TellsWhyAttestationsWereRejectedWithoutAnotherResult) {
+  Metrics metrics(no_traffic);
+  metrics.observe(observed::Attest{"attestation_rejected", "wrong_nonce"});
+  metrics.observe(observed::Attest{"ok", ""});
+  EXPECT_EQ(total(metrics, "attest_total", {"result=\"attestation_rejected\""}), 1);
+  EXPECT_EQ(total(metrics, "attest_total"), 2);
+  EXPECT_EQ(total(metrics, "attest_rejected_total", {"why=\"wrong_nonce\""}), 1);
+  EXPECT_EQ(total(metrics, "attest_rejected_total"), 1);
 }
 
 TEST(Metrics, CountsEachEndOfAWebSocketOnceByWhoEndedIt) {

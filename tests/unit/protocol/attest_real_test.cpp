@@ -53,18 +53,28 @@ TEST_F(RealAttestation, FailsForAnotherAppEnvironmentHashOrRoot) {
   EXPECT_EQ(AttestationVerifier(policy).verify(object, another, kThen).error(), AttestFault::wrong_nonce);
 }
 
-TEST_F(RealAttestation, FailsWithAnyByteOfItsAuthenticatorDataChanged) {
+TEST_F(RealAttestation, FailsWithAnyBitOfItsAuthenticatorDataChanged) {
   AttestationVerifier verifier(policy);
-  const Sha256 app = sha256(bytes_of(policy.app_id));
-  const auto data = std::ranges::search(object, app);
+  const auto data = std::ranges::search(object, sha256(bytes_of(policy.app_id)));  // it begins with the app's hash
   ASSERT_FALSE(data.empty());
   const auto first = static_cast<std::size_t>(data.begin() - object.begin());
-  ASSERT_GT(object.size() - first, 86u);
+  ASSERT_EQ(object.size() - first, 164u) << "and is the last thing in the object";
+  ASSERT_EQ(object[first - 2], 0x58) << "a byte string";
+  ASSERT_EQ(object[first - 1], 164);
   for (std::size_t i = first; i < object.size(); ++i) {
-    Bytes spoilt = object;
-    spoilt[i] ^= 0x01;
-    ASSERT_FALSE(verifier.verify(spoilt, hash, kThen)) << "byte " << i - first;
+    for (int bit = 0; bit < 8; ++bit) {
+      Bytes spoilt = object;
+      spoilt[i] = static_cast<std::uint8_t>(spoilt[i] ^ 1u << bit);
+      ASSERT_FALSE(verifier.verify(spoilt, hash, kThen)) << "byte " << i - first << " bit " << bit;
+    }
   }
+  Bytes shorter(object.begin(), object.end() - 1);
+  shorter[first - 1] = 163;
+  EXPECT_EQ(verifier.verify(shorter, hash, kThen).error(), AttestFault::wrong_nonce);
+  Bytes longer = object;
+  longer.push_back(0);
+  longer[first - 1] = 165;
+  EXPECT_EQ(verifier.verify(longer, hash, kThen).error(), AttestFault::wrong_nonce);
 }
 
 struct RealAssertion : testing::Test {
@@ -86,7 +96,7 @@ TEST_F(RealAssertion, VerifiesAndGivesItsCounter) {
   EXPECT_EQ(*counter, v["counter"].get<std::uint32_t>());
 }
 
-TEST_F(RealAssertion, FailsForAnotherAppHashOrKeyAndWithAnyByteChanged) {
+TEST_F(RealAssertion, FailsForAnotherAppHashOrKeyAndWithAnyBitChanged) {
   EXPECT_EQ(verify_assertion(object, point, app_id + "x", hash).error(), AttestFault::wrong_app);
   EXPECT_EQ(verify_assertion(object, mint::point_of(mint::new_key()), app_id, hash).error(),
             AttestFault::bad_signature);
@@ -94,9 +104,11 @@ TEST_F(RealAssertion, FailsForAnotherAppHashOrKeyAndWithAnyByteChanged) {
   another[0] ^= 1;
   EXPECT_EQ(verify_assertion(object, point, app_id, another).error(), AttestFault::bad_signature);
   for (std::size_t i = 0; i < object.size(); ++i) {
-    Bytes spoilt = object;
-    spoilt[i] ^= 0x55;
-    ASSERT_FALSE(verify_assertion(spoilt, point, app_id, hash)) << "byte " << i;
+    for (int bit = 0; bit < 8; ++bit) {
+      Bytes spoilt = object;
+      spoilt[i] = static_cast<std::uint8_t>(spoilt[i] ^ 1u << bit);
+      ASSERT_FALSE(verify_assertion(spoilt, point, app_id, hash)) << "byte " << i << " bit " << bit;
+    }
   }
 }
 

@@ -114,6 +114,36 @@ TEST_F(SoftStateTest, AWipedBucketLosesItsRoomsOnDiskAndInMemoryAndNoOthers) {
   EXPECT_TRUE(faults.empty());
 }
 
+TEST_F(SoftStateTest, ForgetsBucketsInPiecesAndAnswersMeanwhileAsIfAllWereGone) {
+  SoftState s = opened();
+  constexpr std::uint32_t kRooms = 3 * Store::kSweepRows;
+  std::set<Bucket> all;
+  for (std::uint32_t n = 0; n < kRooms; ++n) {
+    s.put(room(n), stored(1), now);
+    all.insert(room(n).bucket());
+  }
+  ASSERT_TRUE(s.flush(now));
+  s.wipe({all.begin(), all.end()}, now);
+  std::uint32_t back = 0;  // a room whose bucket comes late in the line
+  for (std::uint32_t n = 0; n < kRooms; ++n) {
+    if (room(n).bucket() > room(back).bucket()) back = n;
+  }
+  s.put(room(back), stored(9), now);
+  ASSERT_TRUE(s.flush(now));
+  EXPECT_EQ(s.next_flush(), now.mono) << "there is more to forget";
+  for (std::uint32_t n = 0; n < kRooms; ++n) ASSERT_EQ(s.room(room(n), now).has_value(), n == back) << n;
+  {
+    SoftState killed = opened();
+    ASSERT_TRUE(killed.room(room(back), now)) << "what was promised is there, though the forgetting was cut short";
+    EXPECT_EQ(killed.room(room(back), now)->verifier, stored(9).verifier);
+  }
+  int pieces = 1;
+  for (; s.next_flush() == now.mono && pieces < 100; ++pieces) ASSERT_TRUE(s.flush(now));
+  EXPECT_GT(pieces, 2);
+  SoftState again = opened();
+  for (std::uint32_t n = 0; n < kRooms; ++n) ASSERT_EQ(again.room(room(n), now).has_value(), n == back) << n;
+}
+
 TEST_F(SoftStateTest, TouchCountsBeforeItIsWritten) {
   SoftState s = opened();
   s.put(room(1), stored(1), now);
@@ -129,7 +159,7 @@ TEST_F(SoftStateTest, SweepsTheDiskInPiecesUntilNothingIsLeft) {
   ASSERT_TRUE(s.flush(now));
   pass(std::chrono::hours(24 * 31));
   s.put(room(0), stored(1), now);
-  s.sweep(now.wall - std::chrono::hours(24 * 30), now);
+  s.sweep(now.wall - std::chrono::hours(24 * 30), now.wall, now);
   int flushes = 0;
   while (s.next_flush() <= now.mono + kWriteDelay && flushes < 20) {
     now.mono = std::max(now.mono, s.next_flush());
@@ -140,6 +170,23 @@ TEST_F(SoftStateTest, SweepsTheDiskInPiecesUntilNothingIsLeft) {
   EXPECT_EQ(s.next_flush(), kNever);
   EXPECT_TRUE(s.room(room(0), now));
   for (std::uint32_t n = 1; n < 3 * Store::kSweepRows; n += 500) EXPECT_FALSE(s.room(room(n), now)) << n;
+}
+
+TEST_F(SoftStateTest, AClockThatJumpedYearsAheadForgetsNoCounter) {
+  for (const bool disk : {true, false}) {
+    SoftState s = make(disk ? std::optional(path) : std::nullopt);
+    EXPECT_FALSE(s.open(now));
+    s.count({1}, 4, now);
+    ASSERT_TRUE(s.flush(now));
+    const WallTime believed = now.wall + seconds(2);
+    now.wall += std::chrono::hours(24 * 365 * 10);
+    s.sweep(believed - std::chrono::hours(24 * 30), believed, now);
+    ASSERT_TRUE(s.flush(now));
+    EXPECT_EQ(s.counter({1}, now), 4u);
+    s.sweep(now.wall, now.wall, now);
+    ASSERT_TRUE(s.flush(now));
+    EXPECT_EQ(s.counter({1}, now), 0u) << "a year after its last use";
+  }
 }
 
 TEST_F(SoftStateTest, WithoutADiskKeepsEverythingInMemoryAndIsAlwaysDurable) {
@@ -155,7 +202,7 @@ TEST_F(SoftStateTest, WithoutADiskKeepsEverythingInMemoryAndIsAlwaysDurable) {
   s.touch(room(2), now.wall, now);
   EXPECT_EQ(s.room(room(1), now)->last_activity, now.wall);
   EXPECT_FALSE(s.room(room(2), now));
-  s.sweep(now.wall + seconds(1), now);
+  s.sweep(now.wall + seconds(1), now.wall, now);
   EXPECT_FALSE(s.room(room(1), now));
   EXPECT_EQ(s.counter({1}, now), 4u) << "counters live longer";
   s.put(room(3), stored(1), now);
@@ -219,6 +266,43 @@ TEST_F(SoftStateTest, FindsDamageWhileRunningAndKeepsWhatItWasAboutToWrite) {
   EXPECT_TRUE(s.flush(now));
   SoftState again = opened();
   EXPECT_TRUE(again.room(room(kRooms), now));
+}
+
+TEST_F(SoftStateTest, BeginsAnotherFileWhereItsOwnWasRemovedBeforeItPromisesAnything) {
+  for (const bool with_its_log : {true, false}) {
+    faults.clear();
+    SoftState s = opened();
+    s.put(room(1), stored(1), now);
+    ASSERT_TRUE(s.flush(now));
+    for (const char* companion : {"", "-wal", "-shm"}) {
+      if (with_its_log || *companion == 0) std::filesystem::remove(path + companion);
+    }
+    s.put(room(2), stored(2), now);
+    EXPECT_TRUE(s.flush(now));
+    EXPECT_FALSE(s.degraded());
+    ASSERT_FALSE(faults.empty());
+    EXPECT_NE(faults[0].find("removed"), std::string::npos) << faults[0];
+    SoftState again = opened();
+    EXPECT_TRUE(again.room(room(2), now));
+    EXPECT_FALSE(again.room(room(1), now)) << "went with the file";
+  }
+}
+
+TEST_F(SoftStateTest, GoesOnInMemoryWhereItsFolderWasRemovedAndComesBackWithIt) {
+  path = folder / "sub/state.db";
+  std::filesystem::create_directory(folder / "sub");
+  SoftState s = opened();
+  s.put(room(1), stored(1), now);
+  ASSERT_TRUE(s.flush(now));
+  std::filesystem::remove_all(folder / "sub");
+  s.put(room(2), stored(2), now);
+  EXPECT_FALSE(s.flush(now));
+  EXPECT_TRUE(s.degraded());
+  std::filesystem::create_directory(folder / "sub");
+  pass(kRetryDelay);
+  EXPECT_TRUE(s.flush(now));
+  SoftState again = opened();
+  EXPECT_TRUE(again.room(room(2), now));
 }
 
 TEST_F(SoftStateTest, IsStoppedByANewerSchemaAlone) {

@@ -229,6 +229,46 @@ TEST_F(StoreTest, NeverWritesIntoAnotherProgramsDatabase) {
   EXPECT_NE(content(path).find("soup"), std::string::npos);
 }
 
+TEST_F(StoreTest, NeverWritesIntoAnotherProgramsDatabaseOfTheSameVersion) {
+  run_sql(path, "CREATE TABLE rooms(name TEXT); PRAGMA user_version = 1");
+  const std::string before = content(path);
+  const auto opened = Store::open(path);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, Fault::Kind::damaged);
+  EXPECT_EQ(content(path), before);
+}
+
+TEST_F(StoreTest, CallsAnEmptyFileBesideALogDamagedAndKeepsTheLog) {
+  {
+    Store store = open();
+    Changes c;
+    c.put(key(1), stored(1, 1));
+    apply(store, c);
+    std::filesystem::copy_file(path + "-wal", folder / "kept");
+  }
+  std::filesystem::resize_file(path, 0);
+  std::filesystem::copy_file(folder / "kept", path + "-wal");
+  const auto opened = Store::open(path);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, Fault::Kind::damaged);
+  const auto aside = Store::set_aside(path, at(0));
+  ASSERT_TRUE(aside) << aside.error().message;
+  EXPECT_EQ(content(*aside + "-wal"), content(folder / "kept"));
+}
+
+TEST_F(StoreTest, WritesNothingIntoAFileThatWasRemovedOrReplaced) {
+  Changes c;
+  c.put(key(1), stored(1, 1));
+  Store::Applied applied;
+  Store removed = open();
+  std::filesystem::remove(path);
+  ASSERT_TRUE(removed.apply(c, applied));
+  EXPECT_EQ(removed.apply(c, applied)->kind, Fault::Kind::gone);
+  std::ofstream(path) << "another";
+  EXPECT_EQ(removed.apply(c, applied)->kind, Fault::Kind::gone);
+  EXPECT_EQ(content(path), "another");
+}
+
 TEST_F(StoreTest, CallsARowOfTheWrongSizeDamaged) {
   Store store = open();
   Changes c;
