@@ -1,6 +1,7 @@
 #include "answer.hpp"
 
 #include "tandem/admin/page.hpp"
+#include "tandem/net/http_answer.hpp"
 
 #include <optional>
 
@@ -9,39 +10,22 @@ namespace tandem::admin {
 namespace {
 
 struct Content {
-  int status = 200;
+  std::uint16_t status = 200;
   std::string_view type = "text/plain; charset=utf-8";
   std::string body;
   std::string headers{};  // further ones, each with its line end
 };
 
-std::string_view reason_phrase(int status) {
-  switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 431: return "Request Header Fields Too Large";
-    case 503: return "Service Unavailable";
-    default: return "Error";
-  }
-}
-
 Answer written(const Content& content, bool keep_alive, bool with_body = true) {
   Answer out;
   out.keep_alive = keep_alive;
-  out.bytes = "HTTP/1.1 " + std::to_string(content.status) + ' ' + std::string(reason_phrase(content.status)) +
-              "\r\nContent-Type: " + std::string(content.type) +
-              "\r\nContent-Length: " + std::to_string(content.body.size()) +
-              "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n" + content.headers +
-              (keep_alive ? "" : "Connection: close\r\n") + "\r\n";
+  const std::string fields = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n" + content.headers;
+  out.bytes = net::answer_head(content.status, content.type, content.body.size(), fields, keep_alive);
   if (with_body) out.bytes += content.body;
   return out;
 }
 
-Content text(int status, std::string_view line) {
+Content text(std::uint16_t status, std::string_view line) {
   return {status, "text/plain; charset=utf-8", std::string(line) + "\n"};
 }
 Content json(std::string body) { return {200, "application/json", std::move(body)}; }
@@ -76,7 +60,7 @@ Content content_of(const AdminSource& source, std::string_view path, std::string
 
 }  // namespace
 
-Answer refuse(int status, std::string_view why) { return written(text(status, why), false); }
+Answer refuse(std::uint16_t status, std::string_view why) { return written(text(status, why), false); }
 
 Answer answer(const AdminSource& source, const Request& request) {
   if (request.host.empty()) return refuse(400, "one Host header is needed");

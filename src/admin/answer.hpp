@@ -21,6 +21,6 @@ struct Answer {
 };
 
 [[nodiscard]] Answer answer(const AdminSource& source, const Request& request);
-[[nodiscard]] Answer refuse(int status, std::string_view why);  // and close
+[[nodiscard]] Answer refuse(std::uint16_t status, std::string_view why);  // and close
 
 }  // namespace tandem::admin

@@ -88,6 +88,8 @@ std::string explain_json(const relay::Explanation& e, const Status& s) {
       {"state", e.state},
       {"established", e.known ? Object(e.established) : Object(nullptr)},
       {"map", map_of(s)},
+      {"owned_buckets", s.relay.owned_buckets},
+      {"last_fetch_error", fault(s.fetch_failing)},
       {"mac_refusals", e.mac_refusals},
       {"phone_refusals", e.phone_refusals},
   });

@@ -20,13 +20,13 @@ std::optional<std::string> CertificateKeeper::load(const config::Config& config,
   // The files are marked before they are read: a change while we read is seen as a change.
   CertificateFiles files(tls.certificate, tls.private_key);
   auto loaded = net::Certificate::load(tls.certificate, tls.private_key);
-  if (const auto* fault = std::get_if<net::Certificate::Fault>(&loaded)) return fault->message;
+  if (const auto* fault = std::get_if<net::Certificate::Fault>(&loaded)) return load_fault(*fault);
   auto& certificate = std::get<net::Certificate>(loaded);
   if (auto fault = name_fault(config, certificate)) return fault;
   const auto version = tls.min_version == config::TlsVersion::tls_1_3 ? net::TlsContext::MinVersion::tls13
                                                                       : net::TlsContext::MinVersion::tls12;
   auto made = net::TlsContext::make(certificate, version, tickets_);
-  if (const auto* fault = std::get_if<net::Certificate::Fault>(&made)) return fault->message;
+  if (const auto* fault = std::get_if<net::Certificate::Fault>(&made)) return load_fault(*fault);
 
   files_ = std::move(files);
   context_ = std::get<std::shared_ptr<const net::TlsContext>>(made);
@@ -41,7 +41,10 @@ std::optional<std::string> CertificateKeeper::load(const config::Config& config,
 bool CertificateKeeper::refresh(const config::Config& config, WallTime now) {
   if (!files_) return false;
   warn(config, now);
-  if (files_->changed()) tries_left_ = kLooksAfterChange;
+  if (files_->changed()) {
+    tries_left_ = kLooksAfterChange;
+    told_.clear();  // each change gets its answer, also one like the last
+  }
   if (tries_left_ == 0) return false;
   --tries_left_;
   const std::string before = certificate_->chain_pem();

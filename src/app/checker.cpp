@@ -53,6 +53,10 @@ std::optional<std::string> pem_fault(const std::string& key, const std::optional
 
 }  // namespace
 
+std::string load_fault(const net::Certificate::Fault& fault) {
+  return (fault.of_key ? "tls.private_key: " : "tls.certificate: ") + fault.message;
+}
+
 std::optional<std::string> name_fault(const config::Config& config, const net::Certificate& certificate) {
   if (!config.tls || config.tls->allow_name_mismatch || certificate.covers(config.authority())) return std::nullopt;
   return "tls.certificate: " + config.tls->certificate + " is for " + names_text(certificate) + ", not for hostname " +

@@ -1,9 +1,10 @@
 // `tandemd --check`: all judgements together, and how they are printed.
 #include "tandem/app/checker.hpp"
+#include "tandem/app/published_map.hpp"
 #include "tandem/app/settings.hpp"
 #include "tandem/config/load.hpp"
 #include "tandem/config/units.hpp"
-#include "tandem/net/http_fetch.hpp"
+#include "tandem/net/tls_context.hpp"
 #include "tandem/state/store.hpp"
 
 #include <chrono>
@@ -24,12 +25,14 @@ void plan_tls(const config::Config& c, const CheckFacts& facts, CheckReport& rep
   }
   auto loaded = net::Certificate::load(c.tls->certificate, c.tls->private_key);
   if (const auto* fault = std::get_if<net::Certificate::Fault>(&loaded)) {
-    const bool key = fault->message.starts_with(c.tls->private_key);
-    report.fault = (key ? "tls.private_key: " : "tls.certificate: ") + fault->message;
+    report.fault = load_fault(*fault);
     return;
   }
   const auto& certificate = std::get<net::Certificate>(loaded);
   report.fault = name_fault(c, certificate);
+  // What only OpenSSL judges, such as a key that is too small.
+  const auto made = net::TlsContext::make(certificate, net::TlsContext::MinVersion::tls12, net::make_ticket_keys());
+  if (const auto* fault = std::get_if<net::Certificate::Fault>(&made)) report.fault = load_fault(*fault);
   for (std::string& warning : certificate_warnings(c, certificate, facts.now))
     report.warnings.push_back(std::move(warning));
   std::string names;
@@ -91,22 +94,12 @@ void print(const CheckReport& report, std::ostream& out) {
 
 // What the map says of this host, or why it cannot be had.
 std::optional<std::string> check_map(const config::Config& c, CheckReport& report) {
-  net::FetchRequest request;
-  request.url = c.shard_map->url;
-  request.timeout = c.shard_map->fetch_timeout;
-  request.ca_file = c.shard_map->ca_file.value_or("");
-  const net::FetchResult got = net::fetch_blocking(request);
-  if (const auto* failure = std::get_if<net::FetchFailure>(&got)) {
-    return "shard_map.url: cannot be fetched: " + std::string(net::label(failure->cause)) + ": " + failure->detail;
-  }
-  const auto parsed = shard::ShardMap::parse(std::get<net::FetchAnswer>(got).body);
-  if (const auto* fault = std::get_if<shard::MapFault>(&parsed))
-    return "shard_map.url: not a valid map: " + fault->message;
-  const auto& map = std::get<shard::ShardMap>(parsed);
-  std::uint32_t owned = 0;
-  for (const shard::Range& range : map.ranges()) owned += range.host == c.hostname ? range.high - range.low + 1u : 0u;
-  report.plan.emplace_back("map", "version " + std::to_string(map.version().value) + ", " + std::to_string(owned) +
-                                      " of 65536 buckets here");
+  const auto got = fetch_published(*c.shard_map);
+  if (const auto* fault = std::get_if<UnpublishedMap>(&got))
+    return (fault->unreadable ? "shard_map.url: not a valid map: " : "shard_map.url: cannot be fetched: ") + fault->why;
+  const shard::ShardMap& map = std::get<PublishedMap>(got).map;
+  report.plan.emplace_back("map", "version " + std::to_string(map.version().value) + ", " +
+                                      std::to_string(buckets_of(map, c.hostname)) + " of 65536 buckets here");
   if (std::string warning = owns_nothing_warning(c, map); !warning.empty())
     report.warnings.push_back(std::move(warning));
   return std::nullopt;

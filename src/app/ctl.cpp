@@ -1,10 +1,9 @@
 #include "tandem/app/ctl.hpp"
 
-#include "tandem/app/cli_generate.hpp"
+#include "app/cli_parse.hpp"
 #include "tandem/app/ctl_main.hpp"
 #include "tandem/core/authority.hpp"
 #include "tandem/core/json.hpp"
-#include "tandem/core/version.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -38,7 +37,8 @@ std::string full_name(const CLI::App& app) {
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!sub->get_group().empty()) names.push_back(sub->get_name());
+    if (!sub->get_group().empty() && !sub->get_name().empty())
+      names.push_back(sub->get_name());  // option groups have none
   return names;
 }
 
@@ -53,6 +53,13 @@ std::vector<std::string> option_names(const CLI::App& app) {
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
+}
+
+// Whether the command has the option, in a group of its own or not: it was then given too early.
+bool has_option(const CLI::App& command, const std::string& option) {
+  if (command.get_option_no_throw(option) != nullptr) return true;
+  const auto groups = command.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); });
+  return std::any_of(groups.begin(), groups.end(), [&](const CLI::App* group) { return has_option(*group, option); });
 }
 
 std::string did_you_mean(const std::string& near) { return near.empty() ? "" : "; did you mean '" + near + "'?"; }
@@ -78,6 +85,7 @@ std::string usage_line(const CLI::App& app, const std::string& parser_says) {
   for (const std::string& stray : app.remaining(true)) {
     if (stray.size() > 1 && stray.starts_with('-')) {
       const std::string bare = stray.substr(0, stray.find('='));
+      if (has_option(at, bare)) return "option '" + bare + "' stands behind its command" + help;
       return "unknown option '" + bare + "'" + did_you_mean(nearest(bare, option_names(at))) + help;
     }
     if (!command_names(at).empty())
@@ -101,31 +109,14 @@ int run_tandemctl(int argc, char** argv) {
   json_wanted = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
 
   CLI::App app("Operates a Tandem relay: its map, its state, and how it does.", "tandemctl");
-  app.set_version_flag("--version", "tandemctl " + std::string(version()) + " (" + std::string(commit()) + ")");
+  add_version_flag(app);
   app.require_subcommand(1);
   Ctl ctl;
   ctl.app = &app;
   add_commands(ctl);
 
-  if (const auto generated = generate_if_asked(app, argc, argv)) return *generated;
-  if (argc <= 1) {
-    std::cerr << app.help();
-    return kUsage;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();  // of the command that was reached
-    return kOk;
-  } catch (const CLI::CallForAllHelp&) {
-    std::cout << app.help("", CLI::AppFormatMode::All);
-    return kOk;
-  } catch (const CLI::CallForVersion& called) {
-    std::cout << called.what() << "\n";
-    return kOk;
-  } catch (const CLI::ParseError& refused) {
-    return fail(usage_line(app, refused.what()), kUsage);
-  }
+  const auto wrong = [](const std::string& line) { return fail(line, kUsage); };
+  if (const auto over = parse_arguments(app, argc, argv, wrong)) return *over;
   try {
     return ctl.run ? ctl.run() : fail("this command does nothing yet", kWrong);
   } catch (const std::exception& fault) {

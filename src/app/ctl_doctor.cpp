@@ -52,13 +52,18 @@ std::optional<std::uint64_t> descriptor_limit_of_relay(const config::Config& c) 
 // What the configuration's own warnings say, but for what has an examination of its own.
 Findings examine_config(const config::Config& c) {
   Findings out;
+  std::string choices;
   for (const std::string& warning : config_warnings(c, facts_here(c))) {
     if (warning.starts_with("limits.sockets:") || warning.starts_with("state.path:")) continue;
+    if (warning.starts_with("attest.required:")) {  // a choice that only an explicit false makes; told, and no fault
+      choices = "; " + warning;
+      continue;
+    }
     out.push_back({Health::warning, "config", warning, "docs/configuration.md says what the key means"});
   }
   if (const auto fault = ca_fault(c))
     out.push_back({Health::wrong, "config", *fault, "correct the path, or set the key to null"});
-  if (out.empty()) out.push_back({Health::good, "config", c.file, ""});
+  if (out.empty()) out.push_back({Health::good, "config", c.file + choices, ""});
   return out;
 }
 
@@ -84,6 +89,7 @@ int doctor(const DoctorOptions& options) {
   tell(examine_clock(now, server_time));
   tell(examine_state(c));
   tell(examine_relay(c));
+  tell(examine_served(c));
   tell(examine_descriptors(c, descriptor_limit_of_relay(c)));
   tell(examine_kernel(c, "/proc"));
   if (!options.json) {

@@ -2,12 +2,19 @@
 // phone cannot find my Mac".
 #include "tandem/app/admin_read.hpp"
 #include "tandem/app/ctl.hpp"
+#include "tandem/app/published_map.hpp"
+#include "tandem/config/load.hpp"
 #include "tandem/config/units.hpp"
+#include "tandem/core/authority.hpp"
 #include "tandem/core/ids.hpp"
 #include "tandem/protocol/pairing_url.hpp"
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -60,13 +67,19 @@ std::string join_outcome(const std::vector<std::string>& refusals) {
 // What to do about a refusal, for a person who knows no protocol.
 std::string cure(const std::string& refusal, const json& e) {
   if (refusal == "misdirected") {
-    const std::string owner = text(e, "owner");
-    return owner.empty() ? "no host owns this bucket in the map: publish an owner (tandemctl map move)"
-                         : "this room lives on " + owner +
-                               ": a client that comes here has an old map, or the map is wrong (tandemctl map show)";
+    const std::string owner = text(e, "owner"), hostname = text(e, "hostname");
+    if (owner.empty()) return "no host owns this bucket in the map: publish an owner (tandemctl map move)";
+    // A relay of a name that the map does not hold, while the map holds a name that is nearly it.
+    if (e.value("owned_buckets", 1u) == 0 && !nearest(hostname, std::vector{owner}).empty()) {
+      return "the map gives this relay nothing, and names " + owner + ", which is nearly " + hostname +
+             ": one of the two is mistyped (tandemctl doctor, tandemctl map show)";
+    }
+    return "this room lives on " + owner +
+           ": a client that comes here has an old map, or the map is wrong (tandemctl map show)";
   }
   if (refusal == "mac offline")
-    return "no mac is parked in this room here: it is off, asleep, offline, or still parked on another host";
+    return "no mac is parked in this room here: it is off, asleep, offline, or still parked on another host (ask "
+           "there)";
   if (refusal == "daily quota exceeded")
     return "the room moved its bytes for today (limits.room_bytes_per_day): it opens again by itself";
   if (refusal == "capacity")
@@ -75,10 +88,53 @@ std::string cure(const std::string& refusal, const json& e) {
   return "";
 }
 
+double seconds_of(const json& e, const char* pointer) {
+  const json::json_pointer at(pointer);
+  return e.contains(at) && e.at(at).is_number() ? e.at(at).get<double>() : 0;
+}
+
+std::string span(double s) {
+  return config::describe_duration(
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::max(0.0, s))));
+}
+
+// What the relay's own polls say, where they fail.
+std::string fetch_error(const json& e) {
+  const json error = e.value("last_fetch_error", json());
+  if (!error.is_object()) return "";
+  return "failing for " + span(seconds_of(error, "/seconds")) + ": " + text(error, "cause") + ", " +
+         text(error, "detail") + ": this relay may go by an old map, and so does whoever it admits";
+}
+
+// The map that is published now, seen from this machine: {"version", "owner"} or {"error"}; null in direct mode.
+json published(const std::string& config_file, const RoomName& room) {
+  const auto loaded = config::load(config_file);
+  const auto* c = std::get_if<config::Config>(&loaded);
+  if (c == nullptr || !c->shard_map) return nullptr;
+  const auto got = fetch_published(*c->shard_map);
+  if (const auto* fault = std::get_if<UnpublishedMap>(&got)) return {{"error", fault->why}};
+  const shard::ShardMap& map = std::get<PublishedMap>(got).map;
+  const std::string_view owner = map.owner_of(room.bucket());
+  return {{"version", map.version().value}, {"owner", owner.empty() ? json() : json(owner)}};
+}
+
+std::string describe_published(const json& e) {
+  const json p = e.value("published", json());
+  if (!p.is_object()) return "";
+  if (p.contains("error")) return "cannot be fetched from here: " + text(p, "error");
+  const auto there = p.value("version", std::uint64_t{0}),
+             here = e.value("/map/version"_json_pointer, std::uint64_t{0});
+  if (there == here) return "the same version";
+  const std::string owner = text(p, "owner");
+  std::string out = "version " + std::to_string(there) + ", owner " + (owner.empty() ? "nobody" : owner);
+  if (there < here) return out + ": OLDER than this relay's; does an edge of the map's server lag?";
+  return out + ": this relay's map is STALE, and so is whoever is parked here";
+}
+
 std::string describe(const json& e) {
   std::string out;
   const auto line = [&](const std::string& what, const std::string& how) {
-    out += what + std::string(what.size() < 9 ? 9 - what.size() : 1, ' ') + how + "\n";
+    out += what + std::string(what.size() < 10 ? 10 - what.size() : 1, ' ') + how + "\n";
   };
   const std::string owner = text(e, "owner"), state = text(e, "state");
   const bool ours = e.value("ours", false), resolved = text(e, "mode") == "resolved";
@@ -86,11 +142,10 @@ std::string describe(const json& e) {
   line("relay", text(e, "hostname") + (resolved ? "" : " (direct: owns every room)"));
   if (resolved) {
     line("owner", (owner.empty() ? "nobody" : owner) + (ours ? " (this relay)" : " (not this relay)"));
-    const double age = e.value("/map/age_seconds"_json_pointer, 0.0);
-    line("map",
-         "version " + e.value("/map/version"_json_pointer, json(0)).dump() + ", fetched " +
-             config::describe_duration(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(age))) +
-             " ago");
+    line("map", "version " + e.value("/map/version"_json_pointer, json(0)).dump() + ", fetched " +
+                    span(seconds_of(e, "/map/age_seconds")) + " ago");
+    if (const std::string failing = fetch_error(e); !failing.empty()) line("polls", failing);
+    if (const std::string there = describe_published(e); !there.empty()) line("published", there);
   }
   std::string now = state == "none"         ? "nobody is connected"
                     : state == "mac_only"   ? "the mac waits, no phone"
@@ -121,12 +176,16 @@ std::optional<RoomName> room_of(const std::string& given) {
 
 int explain(const ExplainOptions& options) {
   const auto room = room_of(options.room);
-  if (!room) return fail("explain: ROOM: expected a room name (64 hex digits, lowercase) or a pairing URL");
+  if (!room) return fail("explain: ROOM: expected a room name (64 hex digits, lowercase) or a pairing URL", kUsage);
   const auto address = admin_address(options.place);
   if (const auto* fault = std::get_if<AdminFault>(&address)) return fail("explain: " + fault->message);
   const auto got = admin_json(std::get<std::string>(address), "/explain?room=" + room->hex());
   if (const auto* fault = std::get_if<AdminFault>(&got)) return fail("explain: " + fault->message);
-  const json& answer = std::get<json>(got);
+  json answer = std::get<json>(got);
+  if (!options.place.config_file.empty()) {
+    if (json there = published(options.place.config_file, *room); !there.is_null())
+      answer["published"] = std::move(there);
+  }
   std::cout << (options.json ? answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n" : describe(answer))
             << std::flush;
   return kOk;

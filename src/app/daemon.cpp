@@ -1,13 +1,11 @@
 #include "tandem/app/daemon.hpp"
 
+#include "app/cli_parse.hpp"
 #include "tandem/app/checker.hpp"
-#include "tandem/app/cli_generate.hpp"
 #include "tandem/app/ctl.hpp"
-#include "tandem/app/ctl_main.hpp"
 #include "tandem/app/process.hpp"
 #include "tandem/app/settings.hpp"
 #include "tandem/config/load.hpp"
-#include "tandem/core/version.hpp"
 #include "tandem/log/log.hpp"
 
 #include <exception>
@@ -42,7 +40,7 @@ int serve(const std::string& file) {
 int run_daemon(int argc, char** argv) {
   CLI::App app("A relay for paired devices: joins the sockets of a mac and a phone, and forwards what it cannot read.",
                "tandemd");
-  app.set_version_flag("--version", "tandemd " + std::string(version()) + " (" + std::string(commit()) + ")");
+  add_version_flag(app);
   std::string file;
   bool check = false, online = false;
   app.add_option("--config", file, "The configuration file (JSON with // comments)")->type_name("FILE")->required();
@@ -50,22 +48,8 @@ int run_daemon(int argc, char** argv) {
                "Check configuration, certificate, hostname and state file, say what would be done, and exit 0 or 1");
   app.add_flag("--online", online, "With --check: fetch the shard map too")->needs("--check");
 
-  if (const auto generated = generate_if_asked(app, argc, argv)) return *generated;
-  if (argc <= 1) {
-    std::cerr << app.help();
-    return kUsage;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return kOk;
-  } catch (const CLI::CallForVersion& called) {
-    std::cout << called.what() << "\n";
-    return kOk;
-  } catch (const CLI::ParseError& refused) {
-    return refuse(usage_line(app, refused.what()), kUsage);
-  }
+  const auto wrong = [](const std::string& line) { return refuse(line, kUsage); };
+  if (const auto over = parse_arguments(app, argc, argv, wrong)) return *over;
   return check ? run_check(file, online, std::cout, std::cerr) : serve(file);
 }
 

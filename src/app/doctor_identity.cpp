@@ -2,14 +2,13 @@
 // of the map.
 #include "tandem/app/checker.hpp"
 #include "tandem/app/doctor.hpp"
+#include "tandem/app/published_map.hpp"
 #include "tandem/config/units.hpp"
 #include "tandem/net/certificate.hpp"
-#include "tandem/net/http_fetch.hpp"
 #include "tandem/shard/map.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <ifaddrs.h>
 #include <memory>
 #include <netdb.h>
@@ -78,21 +77,6 @@ std::vector<config::IpAddress> local_addresses() {
   }
   ::freeifaddrs(all);
   return out;
-}
-
-Finding unfetchable(const config::Config& c, const net::FetchFailure& failure) {
-  return {Health::wrong, "map",
-          c.shard_map->url + " cannot be fetched: " + std::string(net::label(failure.cause)) + ": " + failure.detail,
-          "make the map's server answer this machine; a running relay keeps its last map, a starting one needs this"};
-}
-
-std::optional<WallTime> date_of(const net::FetchAnswer& answer) {
-  const auto text = answer.header("date");
-  std::tm parts{};
-  // RFC 9110, 5.6.7: "Sun, 06 Nov 1994 08:49:37 GMT"
-  if (!text || ::strptime(std::string(*text).c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr)
-    return std::nullopt;
-  return WallTime(seconds(::timegm(&parts)));
 }
 
 }  // namespace
@@ -164,30 +148,25 @@ Findings examine_name(const config::Config& c) {
 
 Findings examine_map(const config::Config& c, std::optional<WallTime>& server_time) {
   if (!c.shard_map) return {{Health::good, "map", "direct mode: this relay owns every room", ""}};
-  net::FetchRequest request;
-  request.url = c.shard_map->url;
-  request.timeout = c.shard_map->fetch_timeout;
-  request.ca_file = c.shard_map->ca_file.value_or("");
-  const net::FetchResult got = net::fetch_blocking(request);
-  if (const auto* failure = std::get_if<net::FetchFailure>(&got)) return {unfetchable(c, *failure)};
-  const auto& answer = std::get<net::FetchAnswer>(got);
-  server_time = date_of(answer);
-  const auto parsed = shard::ShardMap::parse(answer.body);
-  if (const auto* fault = std::get_if<shard::MapFault>(&parsed)) {
-    return {{Health::wrong, "map", c.shard_map->url + " holds no valid map: " + fault->message,
-             "publish maps with tandemctl map alone"}};
+  const auto got = fetch_published(*c.shard_map);
+  if (const auto* fault = std::get_if<UnpublishedMap>(&got)) {
+    if (fault->unreadable)
+      return {{Health::wrong, "map", c.shard_map->url + " holds no valid map: " + fault->why,
+               "publish maps with tandemctl map alone"}};
+    return {{Health::wrong, "map", c.shard_map->url + " cannot be fetched: " + fault->why,
+             "make the map's server answer this machine; a running relay keeps its last map, a starting one needs "
+             "this"}};
   }
-  const auto& map = std::get<shard::ShardMap>(parsed);
+  server_time = std::get<PublishedMap>(got).server_time;
+  const shard::ShardMap& map = std::get<PublishedMap>(got).map;
   if (const std::string nothing = owns_nothing_warning(c, map); !nothing.empty()) {
     return {{Health::wrong, "map", nothing,
              "make hostname and the map's host the same, byte for byte; or give it buckets: tandemctl map add " +
                  c.hostname}};
   }
-  std::uint32_t owned = 0;
-  for (const shard::Range& range : map.ranges()) owned += range.host == c.hostname ? range.high - range.low + 1u : 0u;
   return {{Health::good, "map",
-           "version " + std::to_string(map.version().value) + " gives " + c.hostname + " " + std::to_string(owned) +
-               " of 65536 buckets",
+           "version " + std::to_string(map.version().value) + " gives " + c.hostname + " " +
+               std::to_string(buckets_of(map, c.hostname)) + " of 65536 buckets",
            ""}};
 }
 

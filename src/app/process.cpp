@@ -5,6 +5,7 @@
 #include "tandem/core/version.hpp"
 #include "tandem/net/clock.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -34,9 +35,11 @@ Process::Impl::Impl(config::Config c, log::Log& l)
       signals(loop),
       second(loop),
       watchdog(loop),
+      last_wait(loop),
       started(net::monotonic_now()) {
   observers.add(metrics);
   observers.add(event_log);
+  observers.add(stop_clock);
 }
 
 Process::Impl::~Impl() = default;
@@ -146,6 +149,7 @@ poll::Offered Process::Impl::offer(std::shared_ptr<const shard::ShardMap> map) {
 void Process::Impl::begin_stop() {
   if (stopping) return;
   stopping = true;
+  stop_began = net::monotonic_now();
   log.info("stopping");
   manager.stopping();
   if (poller) poller->stop();
@@ -153,6 +157,16 @@ void Process::Impl::begin_stop() {
 }
 
 void Process::Impl::end_stop() {
+  if (manager.listening_sockets().empty()) return leave();
+  const TimePoint until =
+      std::min(stop_clock.stay_until(config.timeouts.rendezvous), stop_began + config.timeouts.shutdown);
+  last_wait.expires_after(std::max(Duration::zero(), until - net::monotonic_now()));
+  last_wait.async_wait([this](const boost::system::error_code& error) {
+    if (!error) leave();
+  });
+}
+
+void Process::Impl::leave() {
   // The admin listener answers until the store has written what it holds.
   if (worker) worker->stop();
   log.info("stopped");

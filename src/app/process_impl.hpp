@@ -9,6 +9,7 @@
 #include "tandem/app/memory_pressure.hpp"
 #include "tandem/app/process.hpp"
 #include "tandem/app/service_manager.hpp"
+#include "tandem/app/stop_clock.hpp"
 #include "tandem/app/system_random.hpp"
 #include "tandem/app/worker.hpp"
 #include "tandem/log/event_log.hpp"
@@ -53,6 +54,7 @@ struct Process::Impl {
   void reload();
   void begin_stop();
   void end_stop();
+  void leave();
   [[nodiscard]] poll::Offered offer(std::shared_ptr<const shard::ShardMap> map);
 
   // ---- looking (process_status.cpp)
@@ -65,6 +67,7 @@ struct Process::Impl {
   log::Log& log;
   log::EventLog event_log;
   metrics::Metrics metrics;
+  StopClock stop_clock;
   Observers observers;
   SystemRandom random;
   boost::asio::io_context loop;
@@ -78,9 +81,9 @@ struct Process::Impl {
   std::unique_ptr<Worker> worker;
   std::unique_ptr<poll::Poller> poller;
   boost::asio::signal_set signals;
-  boost::asio::steady_timer second, watchdog;
+  boost::asio::steady_timer second, watchdog, last_wait;
 
-  TimePoint started;
+  TimePoint started, stop_began{};
   bool listening = false, stopping = false, pressure_missing = false;
   int exit_code = 0;
   std::string last_status_line;

@@ -145,6 +145,11 @@ class Reader {
   }
 
   static std::string suggestion(const std::string& section, const std::string& name) {
+    // Written as this program names keys in its messages.
+    if (const std::size_t dot = name.find('.'); section.empty() && dot != std::string::npos) {
+      const std::string outer = name.substr(0, dot), inner = name.substr(dot + 1);
+      if (is_section(outer)) return "write it as \"" + outer + "\": { \"" + inner + "\": ... }";
+    }
     std::vector<std::string> siblings, everywhere;
     for (const Key& key : keys()) {
       if (key.name() == name) return "did you mean " + key.path + "?";
@@ -186,10 +191,26 @@ class Reader {
   std::vector<ConfigError> errors_;
 };
 
-ConfigError syntax_error(const JsonFault& fault) {
+// Beside what the parser met: what to do about it.
+std::string syntax_advice(std::string_view text, const JsonFault& fault) {
+  if (fault.what.starts_with("a comma before")) return "remove the comma";
+  if (fault.what == "a byte order mark") return "save the file as plain UTF-8, without one";
+  if (fault.what == "a NUL byte") return "save the file as plain UTF-8";
+  if (fault.what == "the text ends too early") return "a closing } or ] is missing, or a quote before it";
+  if (!fault.what.starts_with("unexpected")) return "";
+  const bool comment_left = without_comments(text).find("/*") != std::string::npos;
+  if (comment_left && fault.what.find('/') != std::string::npos)
+    return "a /* comment is not closed: write */ behind it";
+  if (fault.what.find('\'') != std::string::npos) return "strings stand in double quotes";
+  if (fault.what.find('#') != std::string::npos) return "comments begin with //";
+  if (fault.what.find("<U+000A>") != std::string::npos) return "a string ends on the line where it begins";
+  return "look for a missing comma, quote or colon before it; words other than true, false and null need double quotes";
+}
+
+ConfigError syntax_error(std::string_view text, const JsonFault& fault) {
   std::string message = fault.what;
   if (fault.error == Error::duplicate_key) message = "duplicate key; keep one of the two";
-  if (fault.what.starts_with("a comma before")) message += "; remove the comma";
+  if (const std::string advice = syntax_advice(text, fault); !advice.empty()) message += "; " + advice;
   return {"", fault.line, fault.error == Error::duplicate_key ? fault.path : "", message, 0};
 }
 
@@ -214,7 +235,7 @@ std::variant<Config, ConfigError> parse(std::string_view text, const std::string
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return ConfigError{"", 1, "", "is empty; the top level must be an object: { ... }", 0};
   }
-  if (!parse_json_file(without_comments(text), kLimits, false, root, fault, &lines)) return syntax_error(fault);
+  if (!parse_json_file(without_comments(text), kLimits, false, root, fault, &lines)) return syntax_error(text, fault);
   if (!root.is_object()) return ConfigError{"", 1, "", "the top level must be an object: { ... }", 0};
   Reader reader(lines, base_dir);
   reader.read(root);

@@ -64,7 +64,7 @@ std::variant<Certificate, Certificate::Fault> Certificate::load(const std::strin
                                                                 const std::string& key_path) {
   std::string chain, key;
   if (std::string fault = read_file(chain_path, chain); !fault.empty()) return Fault{std::move(fault)};
-  if (std::string fault = read_file(key_path, key); !fault.empty()) return Fault{std::move(fault)};
+  if (std::string fault = read_file(key_path, key); !fault.empty()) return Fault{std::move(fault), true};
   return parse(chain, key, chain_path, key_path);
 }
 
@@ -89,10 +89,10 @@ std::variant<Certificate, Certificate::Fault> Certificate::parse(const std::stri
   const BioPtr key(BIO_new_mem_buf(key_pem.data(), static_cast<int>(key_pem.size())));
   parts->key.reset(PEM_read_bio_PrivateKey(key.get(), nullptr, &no_password, nullptr));
   ERR_clear_error();
-  if (!parts->key) return Fault{key_name + " holds no PEM private key, or an encrypted one"};
+  if (!parts->key) return Fault{key_name + " holds no PEM private key, or an encrypted one", true};
   const int same = X509_check_private_key(parts->leaf.get(), parts->key.get());
   ERR_clear_error();
-  if (same != 1) return Fault{key_name + " does not match the certificate in " + chain_name};
+  if (same != 1) return Fault{key_name + " does not match the certificate in " + chain_name, true};
 
   Certificate out;
   out.names_ = subject_alternative_names(parts->leaf.get());

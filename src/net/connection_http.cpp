@@ -4,6 +4,7 @@
 #include "net/loop.hpp"
 #include "tandem/core/base64.hpp"
 #include "tandem/net/gate.hpp"
+#include "tandem/net/http_answer.hpp"
 
 #include <array>
 
@@ -14,27 +15,6 @@ namespace {
 
 constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 constexpr std::string_view kJson = "application/json";
-
-std::string_view phrase(std::uint16_t status) noexcept {
-  switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 413: return "Payload Too Large";
-    case 417: return "Expectation Failed";
-    case 421: return "Misdirected Request";
-    case 426: return "Upgrade Required";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 503: return "Service Unavailable";
-    default: return "Answer";
-  }
-}
 
 // RFC 6455 4.2.2
 std::string accept_value(std::string_view key) {
@@ -134,17 +114,8 @@ void Connection::reply(const relay::effect::Reply& answer) {
 
 void Connection::respond(std::uint16_t status, std::string_view type, std::string_view body, std::string_view fields,
                          bool keep_alive) {
-  std::string out;
-  out.reserve(192 + body.size() + fields.size());
-  out.append("HTTP/1.1 ").append(std::to_string(status)).append(" ").append(phrase(status)).append("\r\n");
-  out.append("Content-Type: ")
-      .append(type)
-      .append("\r\nContent-Length: ")
-      .append(std::to_string(body.size()))
-      .append("\r\n");
-  out.append(fields);
-  if (!keep_alive) out.append("Connection: close\r\n");
-  out.append("\r\n").append(body);
+  std::string out = answer_head(status, type, body.size(), fields, keep_alive);
+  out.append(body);
   transport_.write(out);
   loop_.touch(*this);
   if (keep_alive) return next_request();

@@ -28,6 +28,8 @@ struct CheckFacts {
 
 // ---- single judgements; each text is one line that names the key and the cure
 
+// Certificate and key cannot be loaded: the key of the configuration to blame, and why.
+[[nodiscard]] std::string load_fault(const net::Certificate::Fault& fault);
 // The certificate does not hold the hostname, and no test setting allows that: refuse to start, or keep the old one.
 [[nodiscard]] std::optional<std::string> name_fault(const config::Config& config, const net::Certificate& certificate);
 // Expired, not yet valid, fewer than 14 days left, or a mismatch that was allowed.

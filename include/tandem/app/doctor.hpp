@@ -31,6 +31,8 @@ using Findings = std::vector<Finding>;
 [[nodiscard]] Findings examine_state(const config::Config& config);
 // The running relay, where it runs; a relay that is not running is a warning.
 [[nodiscard]] Findings examine_relay(const config::Config& config);
+// The certificate that the running relay shows, against the file's. Empty where there is nothing to compare.
+[[nodiscard]] Findings examine_served(const config::Config& config);
 [[nodiscard]] Findings examine_descriptors(const config::Config& config, std::optional<std::uint64_t> limit_of_relay);
 // proc: "/proc", or a copy of its sys/ for tests.
 [[nodiscard]] Findings examine_kernel(const config::Config& config, const std::string& proc);

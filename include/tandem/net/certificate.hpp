@@ -16,6 +16,7 @@ class Certificate {
   // What is wrong, in one line for people, naming the file. Says `match` where key and certificate do not.
   struct Fault {
     std::string message;
+    bool of_key = false;  // the private key's file is to blame, not the certificate's
   };
 
   // PEM files: the leaf first, then its intermediates. An expired certificate loads: the caller warns.

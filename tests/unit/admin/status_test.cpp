@@ -76,6 +76,8 @@ TEST(ExplainJson, SaysWhyAJoinWouldBeRefused) {
   EXPECT_EQ(s["bucket"], 57888);
   EXPECT_EQ(s["owner"], "relay2.test");
   EXPECT_EQ(s["map"]["version"], 8);
+  EXPECT_EQ(s["owned_buckets"], sample_status().relay.owned_buckets);
+  EXPECT_TRUE(s.contains("last_fetch_error"));
   EXPECT_EQ(s["mac_refusals"], json::array({"misdirected"}));
   EXPECT_EQ(s["phone_refusals"], json::array());
   e.owner.clear();

@@ -57,7 +57,7 @@ const std::vector<Wrong> kWrong = {
     {R"({"timeouts": {"keep_alive": "5s"}})", "timeouts.keep_alive", {"timeouts.keepalive"}},
     {R"({"tls": {"cert": "x.pem"}})", "tls.cert", {"unknown", "valid ones here: certificate, private_key"}},
     {R"({"shard_map": {"url": "https://a.example/m", "interval": "5s"}})", "shard_map.interval", {"unknown"}},
-    {R"({"limits.rooms": 5})", "limits.rooms", {"unknown"}},
+    {R"({"limits.rooms": 5})", "limits.rooms", {"unknown", "write it as \"limits\": { \"rooms\": ... }"}},
     {R"({"log": {"levle": "info"}})", "log.levle", {"log.level"}},
     // ---- wrong types
     {R"({"limits": {"sockets": "many"}})", "limits.sockets", {"whole number above zero", "\"many\""}},
@@ -214,6 +214,14 @@ TEST(WrongConfig, ATopLevelThatIsNoObjectSaysObject) {
 TEST(WrongConfig, BrokenSyntaxNamesTheLine) {
   EXPECT_EQ(refused("{\n\"hostname\": \"a\"\n\"tls\": \"off\"}").line, 3u);
   EXPECT_EQ(refused("{\n\"hostname\": 'a'}").line, 2u);
+  const std::pair<std::string, const char*> cures[] = {
+      {"{\"hostname\": 'a'}", "double quotes"},    {"{'hostname': \"a\"}", "double quotes"},
+      {"{\"hostname\": relay1}", "double quotes"}, {"{\"hostname\": \"a\" \"tls\": \"off\"}", "missing comma"},
+      {"{\"hostname\" \"a\"}", "colon"},           {"{\"hostname\": \"a\nb\"}", "ends on the line"},
+      {"{\"hostname\": \"a\"", "closing }"},       {"# old style\n{}", "comments begin with //"},
+      {"{} /* never closed", "write */"},          {"\xEF\xBB\xBF{}", "plain UTF-8"},
+  };
+  for (const auto& [text, cure] : cures) EXPECT_THAT(refused(text).one_line(), HasSubstr(cure)) << text;
   refused("{\"hostname\": \"a\"");
   refused("{} {}");
   refused("/* never closed");
