@@ -325,6 +325,25 @@ class Backpressure(RelayCase):
             time.sleep(0.2)
         mac.drop(), phone.drop()
 
+    def test_what_was_sent_while_a_reader_paused_counts_for_the_time_it_was_sent_in(self):
+        """A steady sender below the rate is not too fast because its backlog is read at once."""
+        relay = self.relay({"limits": {"messages_per_second": 100}})
+        mac, phone = self.held_pair(relay)
+        pace, began, sent = 80, time.monotonic(), 0
+        source, sink = quiet(Pump(mac)), quiet(Pump(phone, reading=False))
+        while (now := time.monotonic() - began) < 12 or source.wants_to_write():
+            while sent < min(now, 8) * pace:
+                source.control(frame(BINARY, struct.pack(">I", sent) * 500))
+                sent += 1
+            source.write(), source.read(), sink.write()
+            sink.reading = sink.reading or now > 8
+            if sink.reading:
+                sink.read()
+            self.assertIsNone(source.closed), self.assertIsNone(sink.closed)
+            time.sleep(0.002)
+        eventually(lambda: (sink.read(), sink.message_count == sent)[1], what="all of it")
+        mac.drop(), phone.drop()
+
     def test_a_control_frame_finds_a_boundary_inside_a_large_message(self):
         relay = self.relay(FAST)
         mac, phone = relay.pair()
