@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <sys/wait.h>
@@ -112,12 +113,14 @@ int map_drain(MapCommand& c, const std::string& host, const std::optional<std::s
   const MapVersion version = c.need_store().current().version();
   const auto started = steady_clock::now();
   std::optional<HostMetrics> seen;
+  std::optional<steady_clock::time_point> adopted_at;
   std::uint64_t most = 0;
   while (true) {
     if (const auto now = read_metrics(admin->second)) seen = now;
     const double seconds_so_far = to_seconds(steady_clock::now() - started);
     const bool adopted = seen && seen->version >= version;
     const std::uint64_t left = seen ? seen->draining_rooms : 0;
+    if (adopted && !adopted_at) adopted_at = steady_clock::now();
     if (adopted && left == 0) {
       c.out.result(
           {{"ok", true}, {"action", "drained"}, {"host", host}, {"seconds", seconds_so_far}, {"rooms_left", 0}},
@@ -141,10 +144,11 @@ int map_drain(MapCommand& c, const std::string& host, const std::optional<std::s
       line += seen ? "waits to adopt version " + std::to_string(version.value) : "does not answer";
     } else {
       const auto done = static_cast<std::size_t>(20 * (most - left) / std::max<std::uint64_t>(most, 1));
-      const double expected = to_seconds(c.options.drain_delay) + static_cast<double>(most) / c.options.eviction_rate;
+      // First the wait, of which some is over, then one room after another.
+      const double waiting = to_seconds(c.options.drain_delay) - to_seconds(steady_clock::now() - *adopted_at);
+      const double to_go = std::max(0.0, waiting) + static_cast<double>(left) / c.options.eviction_rate;
       line += "[" + std::string(done, '#') + std::string(20 - done, '.') + "] " + std::to_string(left) +
-              " rooms left, about " + std::to_string(static_cast<long>(std::max(0.0, expected - seconds_so_far))) +
-              " s to go";
+              " rooms left, about " + std::to_string(std::lround(to_go)) + " s to go";
     }
     c.out.progress(line);
     if (interrupted())

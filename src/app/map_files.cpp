@@ -53,7 +53,8 @@ std::optional<std::string> read_whole(const std::filesystem::path& path, std::si
   return text;
 }
 
-void write_and_sync(const std::filesystem::path& path, std::string_view content) {
+void write_and_sync(const std::filesystem::path& path, std::string_view content,
+                    std::optional<std::chrono::system_clock::time_point> modified) {
   const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (fd.get() < 0) throw store_error("cannot write", path, errno);
   while (!content.empty()) {
@@ -61,6 +62,13 @@ void write_and_sync(const std::filesystem::path& path, std::string_view content)
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw store_error("cannot write", path, errno);
     content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (modified) {
+    const auto second = std::chrono::floor<std::chrono::seconds>(*modified);
+    const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(*modified - second);
+    const timespec at{static_cast<time_t>(second.time_since_epoch().count()), static_cast<long>(rest.count())};
+    const timespec times[2] = {at, at};
+    if (::futimens(fd.get(), times) != 0) throw store_error("cannot write", path, errno);
   }
   if (::fchmod(fd.get(), 0644) != 0 || ::fsync(fd.get()) != 0) throw store_error("cannot write", path, errno);
 }

@@ -49,8 +49,10 @@ std::optional<HostMetrics> parse_metrics(std::string_view text) {
     const auto& [name, value] = *s;
     if (name == "tandem_shard_map_version") version = value;
     if (name == "tandem_draining_rooms") draining = value;
-    if (name.starts_with("tandem_rooms{") && name.find("state=\"pending\"") == std::string_view::npos)
-      rooms = rooms.value_or(0) + value;
+    for (const std::string_view state : {"spliced", "mac_only", "phone_only"})
+      if (name.starts_with("tandem_rooms{") &&
+          name.find("state=\"" + std::string(state) + "\"") != std::string_view::npos)
+        rooms = rooms.value_or(0) + value;
   }
   if (!version || !rooms) return {};
   return HostMetrics{{static_cast<std::uint64_t>(*version)},

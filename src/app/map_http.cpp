@@ -49,7 +49,9 @@ Address address_of(const HttpPlace& place) {
   return a;
 }
 
-std::filesystem::file_time_type changed_at(const std::string& file) {
+using FileTime = std::filesystem::file_time_type;
+
+FileTime changed_at(const std::string& file) {
   std::error_code ignored;
   return std::filesystem::last_write_time(file, ignored);
 }
@@ -76,14 +78,18 @@ struct HttpServer::Impl {
   HttpHandler handler;
   int listener = -1;
   std::shared_ptr<const net::TlsContext> tls;
-  std::filesystem::file_time_type certificate_changed{};
+  std::pair<FileTime, FileTime> files_changed;  // certificate, key: as last looked at
 
   std::mutex mutex;
   std::condition_variable emptied;
   std::set<int> live;  // open connections, for the end to cut
 
+  [[nodiscard]] std::pair<FileTime, FileTime> look_at_files() const {
+    return {changed_at(place.certificate), changed_at(place.private_key)};
+  }
+
   void load_certificate() {
-    certificate_changed = changed_at(place.certificate);
+    files_changed = look_at_files();
     auto certificate = net::Certificate::load(place.certificate, place.private_key);
     if (const auto* fault = std::get_if<net::Certificate::Fault>(&certificate))
       throw usage_error("--certificate", place.certificate, fault->message);
@@ -94,9 +100,10 @@ struct HttpServer::Impl {
     tls = std::get<std::shared_ptr<const net::TlsContext>>(context);
   }
 
-  // A renewed certificate is taken by the next connection; one that cannot be used is not.
+  // A renewed certificate is taken by the next connection; one that cannot be used, say before its key has come, is
+  // looked at again once either file has changed.
   void renew_certificate() {
-    if (!tls || changed_at(place.certificate) == certificate_changed) return;
+    if (!tls || look_at_files() == files_changed) return;
     try {
       load_certificate();
     } catch (const MapError&) {

@@ -115,7 +115,8 @@ FleetView FleetObserver::look(const MapStore& store) {
   FleetView view;
   view.desired = desired.version();
   const auto now = std::chrono::system_clock::now();
-  view.age_seconds = std::max(0.0, std::chrono::duration<double>(now - store.published_at().value_or(now)).count());
+  view.age_seconds =
+      std::max(0.0, std::chrono::duration<double>(now - store.published_at(view.desired).value_or(now)).count());
 
   const auto shares = shard::shares(desired);
   const auto answers = read_of_all(options_.admins, "/status");

@@ -13,6 +13,13 @@ using shard::ShardMap;
 
 namespace {
 
+// What somebody typed, on one line and without a word to the terminal. Bytes from 0x80 on are UTF-8's.
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
+
 std::string range_lines(const ShardMap& map) {
   std::string out;
   for (const shard::Range& r : map.ranges())
@@ -51,6 +58,14 @@ struct CachePolicy {
   std::optional<std::uint64_t> ttl_seconds;
 };
 
+// More than a number can hold is for ever (RFC 9111, 1.2.2).
+std::optional<std::uint64_t> delta_seconds(std::string_view text) {
+  std::uint64_t v = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (text.empty() || ec == std::errc::invalid_argument || end != text.data() + text.size()) return {};
+  return ec == std::errc::result_out_of_range ? UINT64_MAX : v;
+}
+
 CachePolicy cache_policy(const net::FetchAnswer& answer) {
   CachePolicy policy;
   for (const auto& [name, value] : answer.headers) {
@@ -65,7 +80,7 @@ CachePolicy cache_policy(const net::FetchAnswer& answer) {
       if (directive == "no-cache" || directive == "no-store") policy.any = true;
       for (const std::string_view key : {"max-age=", "s-maxage="}) {
         if (!directive.starts_with(key)) continue;
-        const auto ttl = as_version(directive.substr(key.size()));
+        const auto ttl = delta_seconds(std::string_view(directive).substr(key.size()));
         if (!ttl) continue;
         policy.any = true;
         policy.ttl_seconds = std::max(policy.ttl_seconds.value_or(0), *ttl);
@@ -128,7 +143,7 @@ int map_show(MapCommand& c, std::optional<std::uint64_t> version) {
 
   OrderedJson hosts = OrderedJson::array();
   std::string text = "version " + std::to_string(map.version().value);
-  if (entry) text += ", published " + entry->at + " by " + entry->by + " (" + entry->action + ")";
+  if (entry) text += ", published " + entry->at + " by " + printable(entry->by) + " (" + entry->action + ")";
   text += "\n" + range_lines(map);
   const auto all = shares(map);
   for (const std::string& host : map.hosts()) {
@@ -175,10 +190,13 @@ int map_check(MapCommand& c, const std::string& source, bool strict) {
                     {"hosts", serving_hosts(map)},
                     {"ranges", map.ranges().size()},
                     {"warnings", to_json(warnings)}};
-  if (strict && !warnings.empty())
-    throw MapError(warnings.front().code,
-                   name + ": " + warnings.front().message + (warnings.size() > 1 ? " (and further warnings)" : ""),
-                   found);
+  if (strict && !warnings.empty()) {
+    const std::string& first = warnings.front().message;
+    throw MapError(
+        warnings.front().code,
+        (first.starts_with(name) ? "" : name + ": ") + first + (warnings.size() > 1 ? " (and further warnings)" : ""),
+        found);
+  }
   OrderedJson out{{"ok", true}};
   out.update(found);
   c.out.result(out, name + ": version " + std::to_string(map.version().value) +
@@ -232,8 +250,9 @@ int map_history(MapCommand& c, std::size_t limit) {
                   {"action", e.action},
                   {"message", e.message},
                   {"moved_buckets", e.moved_buckets}},
-                 std::to_string(e.version.value) + "  " + e.at + "  " + e.by + "  " + e.action + "  " +
-                     std::to_string(e.moved_buckets) + " buckets" + (e.message.empty() ? "" : "  " + e.message) + "\n");
+                 std::to_string(e.version.value) + "  " + e.at + "  " + printable(e.by) + "  " + e.action + "  " +
+                     std::to_string(e.moved_buckets) + " buckets" +
+                     (e.message.empty() ? "" : "  " + printable(e.message)) + "\n");
   }
   return kOk;
 }

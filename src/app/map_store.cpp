@@ -111,11 +111,20 @@ std::vector<HistoryEntry> MapStore::history(MapVersion current, std::size_t limi
   return out;
 }
 
-std::optional<std::chrono::system_clock::time_point> MapStore::published_at() const {
+std::optional<std::chrono::system_clock::time_point> MapStore::modified_at() const {
   struct stat info{};
   if (::stat(map_path().c_str(), &info) != 0) return {};
   return std::chrono::system_clock::time_point{std::chrono::seconds{info.st_mtim.tv_sec} +
                                                std::chrono::nanoseconds{info.st_mtim.tv_nsec}};
+}
+
+std::optional<std::chrono::system_clock::time_point> MapStore::published_at(MapVersion current) const {
+  const auto modified = modified_at();
+  const auto known = modified ? entry(current) : std::nullopt;
+  const auto at = known ? parse_utc(known->at) : std::nullopt;
+  if (!at) return modified;
+  // The file's time runs ahead of the clock after many publishes in a second: the history knows better then.
+  return std::min<std::chrono::system_clock::time_point>(*modified, *at + std::chrono::seconds(1));
 }
 
 void MapStore::create_folders() {
@@ -161,7 +170,13 @@ void MapStore::commit(const StoreLock&, const shard::ShardMap& map, const Histor
   rename_and_sync(new_entry, history_path(entry.version));
   step("entry in place");
   const auto new_map = own() / "shardmap.new";
-  write_and_sync(new_map, text);
+  // Web servers make an ETag of a file's size and the second of its last change. Two maps of one size in one second
+  // would be one to them, and a relay that holds the first would never be given the second.
+  auto modified = std::chrono::system_clock::now();
+  if (const auto before = modified_at())
+    modified = std::max<decltype(modified)>(
+        modified, std::chrono::floor<std::chrono::seconds>(*before) + std::chrono::seconds(1));
+  write_and_sync(new_map, text, modified);
   step("map written");
   rename_and_sync(new_map, map_path());
   step("map in place");

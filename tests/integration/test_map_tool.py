@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import random
+import re
 import ssl
 import stat
 import threading
@@ -69,6 +70,21 @@ class Editing(unittest.TestCase):
             after = os.stat(s.file)
             self.assertNotEqual(before.st_ino, after.st_ino)
             self.assertEqual(stat.S_IMODE(after.st_mode), 0o644)
+
+    def test_gives_each_map_a_second_of_its_own(self):
+        """nginx and Caddy make an ETag of size and second: two maps of one ETag would be one map to every relay."""
+        with Store(A, B) as s:
+            begun, seconds = time.time(), [int(os.stat(s.file).st_mtime)]
+            for _ in range(4):
+                s.ok("move", "5", B if s.version() % 2 else A)
+                seconds.append(int(os.stat(s.file).st_mtime))
+            self.assertEqual(sorted(set(seconds)), seconds)
+            with Host(A, version=5) as a:  # and what has just been published is not older or younger than that
+                age = s.ok("status", "--admin", a.admin)["age_seconds"]
+            self.assertLessEqual(age, time.time() - begun + 1)
+            os.utime(s.file, (begun - 50, begun - 50))
+            s.ok("move", "5", B if s.version() % 2 else A)
+            self.assertLess(abs(os.stat(s.file).st_mtime - time.time()), 5)
 
     def test_publishes_drafts_from_the_current_version_alone(self):
         with Store(A, B) as s:
@@ -371,6 +387,20 @@ class Phases(unittest.TestCase):
             self.assertEqual((last["action"], last["host"], last["rooms_left"]), ("drained", B, 0))
             self.assertGreaterEqual(last["seconds"], 1.0)
 
+    def test_foretells_the_end_of_a_drain_from_what_is_left(self):
+        with Store(A, B, C) as s, Host(B, rooms=5) as b:
+            def adopt_late():
+                time.sleep(1.6)
+                b.held, b.draining = 2, 4
+                time.sleep(1)
+                b.draining = 0
+
+            threading.Thread(target=adopt_late, daemon=True).start()
+            p = s.run("drain", B, "--admin", b.admin, "--drain-delay", "0s", "--eviction-rate", "1")
+            self.assertEqual(p.returncode, 0, p.stderr)
+            self.assertIn("waits to adopt version 2", p.stderr)
+            self.assertEqual(set(re.findall(r"4 rooms left, about (\d+) s to go", p.stderr)), {"4"}, p.stderr)
+
     def test_gives_up_a_drain_in_time(self):
         with Store(A, B, C) as s, Host(B, version=9) as b:
             b.draining = 4
@@ -396,6 +426,8 @@ class Checking(unittest.TestCase):
         self.assertEqual(self.codes([("Cache-Control", "max-age=10")], None, "--poll-interval", "11s"), [])
         self.assertEqual(self.codes([("Cache-Control", "no-store")]), [])
         self.assertEqual(self.codes([("Cache-Control", "public")]), ["cache_control_missing"])
+        self.assertEqual(self.codes([("Cache-Control", "max-age=" + "9" * 30)]), ["cache_ttl_too_long"])
+        self.assertEqual(self.codes([("Cache-Control", "max-age=-1")]), ["cache_control_missing"])
         self.assertEqual(self.codes([]), ["cache_control_missing"])
         self.assertEqual(self.check([], None, "--strict")[0], 1)
 
@@ -444,6 +476,25 @@ class Checking(unittest.TestCase):
                 p.communicate(timeout=20)
             self.assertEqual(p.returncode, 0)
             self.assertEqual(s.refused("serve", "--listen", "0.0.0.0:0", code=2)["error"], "usage")
+
+
+    def test_takes_up_a_renewed_certificate_whichever_file_comes_first(self):
+        with Store(A, B) as s:
+            pair = write_certificate(s.top, ["localhost", "127.0.0.1"])
+            new = write_certificate(s.top, ["localhost", "127.0.0.1"], name="new")
+            p = s.start("serve", "--listen", "127.0.0.1:0", "--certificate", pair[0], "--private-key", pair[1])
+            try:
+                url = json.loads(p.stdout.readline())["url"]
+                place = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+                seen = [ssl.get_server_certificate(place)]
+                for new_file, old_file in zip(new, pair):  # the certificate, then its key
+                    os.replace(new_file, old_file)
+                    seen.append(ssl.get_server_certificate(place))
+                self.assertEqual(seen[0], seen[1], "a certificate without its key was taken")
+                self.assertNotEqual(seen[1], seen[2], "the renewed pair was not taken")
+            finally:
+                p.terminate()
+                p.communicate(timeout=20)
 
 
 class Fleet(unittest.TestCase):

@@ -2,6 +2,7 @@
 // path.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -18,7 +19,9 @@ namespace tandem::app {
 // is in the same file system; what an interrupted writer left there is overwritten.
 void replace_durably(const std::filesystem::path& path, const std::filesystem::path& scratch, std::string_view content);
 
-void write_and_sync(const std::filesystem::path& path, std::string_view content);
+// `modified`: the time the file bears, in place of the time of writing.
+void write_and_sync(const std::filesystem::path& path, std::string_view content,
+                    std::optional<std::chrono::system_clock::time_point> modified = {});
 void rename_and_sync(const std::filesystem::path& from, const std::filesystem::path& to);
 void make_folders(const std::filesystem::path& path);
 

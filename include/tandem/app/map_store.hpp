@@ -56,7 +56,7 @@ class MapStore {
   [[nodiscard]] std::optional<HistoryEntry> entry(MapVersion v) const;
   [[nodiscard]] std::vector<HistoryEntry> history(MapVersion current, std::size_t limit) const;  // newest first
   // When the current map was written: finer than the history, which keeps whole seconds.
-  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> published_at() const;
+  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> published_at(MapVersion current) const;
 
   // ---- writing
   [[nodiscard]] StoreLock lock(Duration timeout, const std::string& holder);  // error: locked
@@ -77,6 +77,7 @@ class MapStore {
  private:
   [[nodiscard]] std::filesystem::path own() const { return folder_ / ".tandem"; }
   [[nodiscard]] std::filesystem::path history_path(MapVersion v) const;
+  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> modified_at() const;
   void step(const char* name) const {
     if (after_step) after_step(name);
   }

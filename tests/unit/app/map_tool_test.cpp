@@ -15,7 +15,8 @@ TEST(HostMetrics, CountsRoomsThatAMoveWouldDisturb) {
   const auto m = parse_metrics(
       "# HELP tandem_rooms x\n# TYPE tandem_rooms gauge\ntandem_rooms{state=\"spliced\"} "
       "3\ntandem_rooms{state=\"mac_only\"} 4\r\n"
-      "tandem_rooms{state=\"phone_only\"} 5.0\ntandem_rooms{state=\"pending\"} 1000\ntandem_shard_map_version 1.2e+01\n"
+      "tandem_rooms{state=\"phone_only\"} 5.0\ntandem_rooms{state=\"pending\"} 1000\ntandem_rooms{state=\"empty\"} "
+      "500\ntandem_shard_map_version 1.2e+01\n"
       "tandem_shard_map_version_extra 99\ntandem_draining_rooms 2\n");
   ASSERT_TRUE(m);
   EXPECT_EQ(m->rooms, 12u);
