@@ -94,6 +94,14 @@ struct Worker::Impl : std::enable_shared_from_this<Worker::Impl> {
         request);
   }
 
+  // A map that was acted upon must not be rolled back by a lagging edge after a crash, and there is one a reshard: its
+  // version does not wait for other writes.
+  static bool holds_a_floor(const WorkerQueue::Batch& batch) {
+    return std::any_of(batch.store.begin(), batch.store.end(), [](const StoreRequest& request) {
+      return std::holds_alternative<relay::effect::StoreFloor>(request);
+    });
+  }
+
   static std::vector<Event> stored(const std::vector<std::uint64_t>& ids, bool ok) {
     std::vector<Event> events;
     for (const std::uint64_t id : ids) events.emplace_back(relay::event::Stored{id, ok});
@@ -134,7 +142,8 @@ struct Worker::Impl : std::enable_shared_from_this<Worker::Impl> {
       std::vector<std::uint64_t> waiting;
       for (const StoreRequest& request : batch.store) apply(request, now, answers, waiting);
       deliver(std::move(answers));
-      if (soft.has_disk() && (!waiting.empty() || batch.last || soft.next_flush() <= now.mono)) {
+      const bool at_once = !waiting.empty() || batch.last || holds_a_floor(batch);
+      if (soft.has_disk() && (at_once || soft.next_flush() <= now.mono)) {
         const bool ok = soft.flush(now);
         deliver(stored(waiting, ok));
       }

@@ -6,7 +6,7 @@ import tempfile
 import time
 
 from derive import BUCKETS, new_room
-from harness import HOST, OTHER, PROOF_TIME, RelayCase, eventually, main, shard_map, whole_ring
+from harness import HOST, OTHER, PROOF_TIME, RelayCase, eventually, main, program, shard_map, whole_ring
 from wire import SLACK, Ended, Pump, pump
 
 THIRD = "relay3.test"
@@ -116,6 +116,33 @@ class Adopting(Sharded):
             relay.start()
             self.assertEqual(relay.status()["map"]["version"], 7)
             relay.stop()
+
+
+    def test_the_floor_survives_a_kill(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "state.db")
+            relay = self.start(half(7), state=path, boot_timeout="1s")
+            self.publish(relay, half(8))
+            time.sleep(0.25)  # the disk's, not that of a batch
+            relay.kill()
+            self.server_of_maps.document = whole_ring(7)
+            relay.expected_exit = None
+            relay.start(ready=False)
+            self.assertEqual(relay.wait(6), 1, "an older map was taken after a crash")
+            self.assertIn("8", relay.log().splitlines()[-1])
+
+    def test_a_reset_of_the_floor_takes_effect_at_the_next_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            relay = self.start(half(2 ** 53 - 1), state=os.path.join(folder, "state.db"))
+            time.sleep(0.25)
+            reset = program("tandemctl", "floor", "--config", relay.config_path, "--reset")
+            self.assertEqual(reset.returncode, 0, reset.stderr)
+            self.assertIn("next start", reset.stdout)
+            self.server_of_maps.document = whole_ring(3)
+            eventually(lambda: relay.metric("shard_map_ignored_total", why="older") >= 1, what="still refused by this process")
+            self.assertEqual(relay.stop(), 0)
+            relay.start()
+            self.assertEqual(relay.status()["map"]["version"], 3)
 
 
 class Draining(Sharded):
