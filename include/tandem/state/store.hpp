@@ -69,7 +69,7 @@ class Store {
     bool more = false;
     std::vector<Bucket> wiped{};
   };
-  static constexpr int kSweepRows = 2000;
+  static constexpr int kSweepRows = 500;
   [[nodiscard]] std::optional<Fault> apply(const Changes& changes, Applied& applied);
 
   // Moves what the log (-wal) holds into the file and empties it, so that what was forgotten is gone from both.
