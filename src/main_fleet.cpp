@@ -32,7 +32,12 @@ int main(int argc, char** argv) {
   app.add_option("--down", options.down_seconds, "How long the killed relay stays away, in seconds")
       ->check(CLI::Range(0.0, 600.0))
       ->capture_default_str();
-  app.add_option("--only", options.only, "One phase alone")->check(CLI::IsMember({"add", "drain", "kill"}));
+  auto names = tandem::app::fleet_scenario_names();
+  names.emplace_back("all");
+  app.add_option("--scenario", options.scenarios, "What happens to the fleet (repeatable, or a list)")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
   app.add_flag("--json", options.json, "One JSON object a phase on stdout");
   app.add_flag("--keep", options.keep, "Leave the temporary folder with the relays' logs");
   try {

@@ -65,6 +65,8 @@ void FleetPairing::chat() {
   for (const int side : {0, 1}) say(side);
 }
 
+void FleetPairing::drop_phone() { sides_[1].device->drop(); }
+
 std::string FleetPairing::trouble() const {
   std::string text;
   for (const std::size_t side : {0u, 1u})
@@ -109,7 +111,7 @@ void FleetPairing::ended(int side, const client::Ending& ending) {
     const bool both = other.evicted && !other.live;
     if (both) {
       record_.eviction_gaps.push_back(now - other.ended_at);
-      ++record_.evictions[us.host][second_of(now)];
+      record_.evictions[us.host].push_back(now);
     }
   }
   if (us.live && whole_) {

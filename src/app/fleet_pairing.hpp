@@ -21,9 +21,9 @@ struct FleetRecord {
   std::vector<Duration> recoveries;     // from the first end of a splice to the first message after it
   std::vector<Duration> splits;         // mac parked on one host, its phone trying another
   std::vector<Duration> eviction_gaps;  // between the two sockets of an evicted room
-  std::map<std::string, std::map<std::int64_t, int>> attempts;   // by host, by second: connections begun
-  std::map<std::string, std::map<std::int64_t, int>> evictions;  // by host, by second: rooms
-  std::map<std::string, int> endings;                            // how splices and attempts ended
+  std::map<std::string, std::map<std::int64_t, int>> attempts;  // by host, by second: connections begun
+  std::map<std::string, std::vector<TimePoint>> evictions;      // by host: when the second socket of a room went
+  std::map<std::string, int> endings;                           // how splices and attempts ended
   std::uint64_t delivered = 0, lost = 0, never_spliced = 0;
 };
 
@@ -34,10 +34,12 @@ class FleetPairing {
 
   void start();
   void stop();
-  void chat();  // one message each way, where admitted
+  void chat();        // one message each way, where admitted
+  void drop_phone();  // its network goes away
 
   [[nodiscard]] bool is_whole() const noexcept { return whole_; }
   [[nodiscard]] const std::string& host() const noexcept { return sides_[0].host; }  // the mac's
+  [[nodiscard]] const RoomName& room() const noexcept { return room_; }
   [[nodiscard]] Bucket bucket() const noexcept { return room_.bucket(); }
   [[nodiscard]] std::string trouble() const;  // why it is not whole, for people
 

@@ -72,6 +72,7 @@ FleetRelay::FleetRelay(boost::asio::io_context& loop, int number, const std::str
       {"limits", {{"upgrades_per_minute", 1000000}, {"attests_per_minute", 1000000}, {"sockets_per_client", 100000}}},
       {"timeouts", {{"rendezvous", in_milliseconds(options.rendezvous_seconds)}}},
       {"state", {{"path", name + ".db"}}},
+      {"log", {{"format", "json"}}},
       {"admin", {{"listen", admin}}}};
   std::ofstream file(config_path_);
   file << config.dump(2) << "\n";
@@ -99,10 +100,12 @@ void FleetRelay::start() {
   if (pid_ == 0) {
     ::dup2(log, 1);
     ::dup2(log, 2);
+    ::close_range(3, ~0u, 0);  // the sockets of the map server and of the pairings are not the relay's
     ::execv(arguments[0], const_cast<char* const*>(arguments));
     ::_exit(127);
   }
   ::close(log);
+  stopping_ = false;
 }
 
 void FleetRelay::kill_hard() {
@@ -113,11 +116,19 @@ void FleetRelay::kill_hard() {
   ready_ = false;
 }
 
-bool FleetRelay::has_exited() {
-  if (pid_ <= 0 || ::waitpid(pid_, nullptr, WNOHANG) == 0) return false;
-  pid_ = -1;
-  return true;
+void FleetRelay::stop() {
+  if (pid_ <= 0) return;
+  stopping_ = true;
+  ready_ = false;
+  ::kill(pid_, SIGTERM);
 }
+
+bool FleetRelay::is_running() {
+  if (pid_ > 0 && ::waitpid(pid_, nullptr, WNOHANG) != 0) pid_ = -1;
+  return pid_ > 0;
+}
+
+bool FleetRelay::has_crashed() { return pid_ > 0 && !is_running() && !stopping_; }
 
 void FleetRelay::ask_later() {
   timer_.expires_after(kStatusInterval);

@@ -23,8 +23,10 @@ class FleetRelay {
   FleetRelay& operator=(const FleetRelay&) = delete;
 
   void start();
-  void kill_hard();                 // SIGKILL, and reaped
-  [[nodiscard]] bool has_exited();  // by itself: a fault
+  void kill_hard();                  // SIGKILL, and reaped
+  void stop();                       // SIGTERM; is_running() says when it is over
+  [[nodiscard]] bool is_running();   // looks
+  [[nodiscard]] bool has_crashed();  // ended although nobody asked it to
 
   [[nodiscard]] const std::string& hostname() const noexcept { return hostname_; }
   [[nodiscard]] const std::string& log_path() const noexcept { return log_path_; }
@@ -49,7 +51,7 @@ class FleetRelay {
   boost::asio::steady_timer timer_;
   net::Fetch running_;
   pid_t pid_ = -1;
-  bool ready_ = false;
+  bool ready_ = false, stopping_ = false;
   std::uint64_t map_version_ = 0, rooms_ = 0, draining_rooms_ = 0;
   std::uint32_t draining_buckets_ = 0;
   TimePoint version_seen_at_{};

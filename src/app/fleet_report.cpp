@@ -26,9 +26,17 @@ Peak peak_of(const std::map<std::int64_t, int>& by_second) {
   return peak;
 }
 
-int most_evictions(const FleetRecord& record) {
-  int most = 0;
-  for (const auto& [host, by_second] : record.evictions) most = std::max(most, peak_of(by_second).most);
+// In any second of one host, wherever it begins.
+std::size_t most_evictions(const FleetRecord& record) {
+  std::size_t most = 0;
+  for (const auto& [host, given] : record.evictions) {
+    std::vector<TimePoint> times = given;
+    std::sort(times.begin(), times.end());
+    for (auto first = times.begin(), last = first; last != times.end(); ++last) {
+      while (*last - *first >= seconds(1)) ++first;
+      most = std::max(most, static_cast<std::size_t>(last - first) + 1);
+    }
+  }
   return most;
 }
 
@@ -54,6 +62,8 @@ void print_json(const FleetPhase& phase) {
                          {"evictions_most_in_a_second", most_evictions(record)},
                          {"delivered", record.delivered},
                          {"lost", record.lost},
+                         {"admissions_judged", phase.findings.admissions},
+                         {"faults", phase.findings.faults},
                          {"endings", record.endings},
                          {"drains", nlohmann::json::array()},
                          {"connections", nlohmann::json::object()}};
@@ -114,7 +124,7 @@ void print_phase(const FleetPhase& phase, bool json) {
   print_spread("splits", record.splits);
   if (!record.eviction_gaps.empty()) {
     print_spread("gap of two sockets", record.eviction_gaps);
-    std::printf("  evictions          at most %d in a second on one host\n", most_evictions(record));
+    std::printf("  evictions          at most %zu in a second on one host\n", most_evictions(record));
   }
   for (const auto& [host, by_second] : record.attempts) {
     const Peak peak = peak_of(by_second);
@@ -122,8 +132,12 @@ void print_phase(const FleetPhase& phase, bool json) {
   }
   for (const auto& [ending, count] : record.endings)
     std::printf("  ended              %4d   %s\n", count, ending.c_str());
-  std::printf("  frames             %llu delivered, %llu lost\n\n", static_cast<unsigned long long>(record.delivered),
+  std::printf("  frames             %llu delivered, %llu lost\n", static_cast<unsigned long long>(record.delivered),
               static_cast<unsigned long long>(record.lost));
+  std::printf("  admissions         %llu judged by the map of their host, %zu faults\n",
+              static_cast<unsigned long long>(phase.findings.admissions), phase.findings.faults.size());
+  for (const std::string& fault : phase.findings.faults) std::printf("  FAULT: %s\n", fault.c_str());
+  std::printf("\n");
   std::fflush(stdout);
 }
 

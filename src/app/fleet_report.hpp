@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/fleet_pairing.hpp"
+#include "tandem/app/fleet_audit.hpp"
 
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct FleetPhase {
   std::size_t pairings = 0, back = 0;
   std::vector<FleetDrain> drains;
   FleetRecord record;
+  FleetFindings findings;
 };
 
 void print_phase(const FleetPhase& phase, bool json);

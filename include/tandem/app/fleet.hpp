@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace tandem::app {
 
@@ -11,14 +12,18 @@ struct FleetOptions {
   std::string tandemd;  // path of the daemon
   int pairings = 300;
   double poll_seconds = 10, drain_delay_seconds = 20, eviction_rate = 10;
-  double rendezvous_seconds = 2;  // timeouts.rendezvous; 0: off
-  double down_seconds = 3;        // how long the killed relay stays away
-  std::string only;               // "add", "drain" or "kill"; empty: all three, in this order
-  bool json = false;              // one object a phase on stdout
-  bool keep = false;              // leave the temporary folder, with the relays' logs
+  double rendezvous_seconds = 2;                                   // timeouts.rendezvous; 0: off
+  double down_seconds = 3;                                         // how long the killed relay stays away
+  std::vector<std::string> scenarios = {"add", "remove", "kill"};  // in this order, on one fleet; "all": each once
+  bool json = false;                                               // one object a phase on stdout
+  bool keep = false;                                               // leave the temporary folder, with the relays' logs
 };
 
-// Returns 0 where every pairing was back at the end of each phase and no frame of a live splice was lost, else 1.
+// What may stand in `scenarios`, "all" left out.
+[[nodiscard]] std::vector<std::string> fleet_scenario_names();
+
+// Returns 0 where at the end of each phase every pairing was back, no frame of a live splice was lost, no relay had
+// admitted a room that the map it held gave to another, and nothing else was found wrong; else 1.
 [[nodiscard]] int run_fleet(const FleetOptions& options);
 
 }  // namespace tandem::app
