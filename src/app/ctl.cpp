@@ -9,6 +9,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,32 @@ bool has_option(const CLI::App& command, const std::string& option) {
 
 std::string did_you_mean(const std::string& near) { return near.empty() ? "" : "; did you mean '" + near + "'?"; }
 
+// What was given where a usage error is: for programs, which do not read the line. Nothing where no one argument is
+// wrong.
+std::optional<std::string> usage_value(const CLI::App& app, const std::string& line) {
+  for (const std::string& stray : app.remaining(true))
+    return stray.starts_with('-') ? stray.substr(0, stray.find('=')) : stray;
+  for (const CLI::App* at = &deepest(app); at != nullptr; at = at->get_parent())
+    for (const CLI::Option* option : at->get_options()) {
+      const std::string& name = option->get_name();
+      const bool named = line.starts_with(name + ":") || line.starts_with(name + " ") ||
+                         line.starts_with("Could not convert: " + name + " = ");
+      if (named) return option->results().empty() ? std::string{} : option->results().back();
+    }
+  return std::nullopt;
+}
+
+int tell(const std::string& message, int exit_code, const std::optional<std::string>& value) {
+  std::cerr << "tandemctl: " << one_line(message) << std::endl;
+  if (json_wanted) {
+    nlohmann::ordered_json object = {
+        {"ok", false}, {"error", exit_code == kUsage ? "usage" : "failed"}, {"message", message}};
+    if (value) object["value"] = *value;
+    std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  }
+  return exit_code;
+}
+
 void add_commands(Ctl& ctl) {
   add_map(ctl);
   add_status(ctl);
@@ -95,14 +122,7 @@ std::string usage_line(const CLI::App& app, const std::string& parser_says) {
   return one_line(parser_says) + help;
 }
 
-int fail(const std::string& message, int exit_code) {
-  std::cerr << "tandemctl: " << one_line(message) << std::endl;
-  if (json_wanted) {
-    const Json object = {{"ok", false}, {"error", exit_code == kUsage ? "usage" : "failed"}, {"message", message}};
-    std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-  }
-  return exit_code;
-}
+int fail(const std::string& message, int exit_code) { return tell(message, exit_code, std::nullopt); }
 
 int run_tandemctl(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // `tandemctl ... | head` is an error of writing, not a death
@@ -115,7 +135,7 @@ int run_tandemctl(int argc, char** argv) {
   ctl.app = &app;
   add_commands(ctl);
 
-  const auto wrong = [](const std::string& line) { return fail(line, kUsage); };
+  const auto wrong = [&app](const std::string& line) { return tell(line, kUsage, usage_value(app, line)); };
   if (const auto over = parse_arguments(app, argc, argv, wrong)) return *over;
   try {
     return ctl.run ? ctl.run() : fail("this command does nothing yet", kWrong);

@@ -569,6 +569,15 @@ class Usage(unittest.TestCase):
         p = tool("map", "show")
         self.assertEqual((p.returncode, "--store" in p.stderr), (2, True))
 
+    def test_gives_programs_the_value_that_is_wrong(self):
+        with Store(A, B) as s:
+            for args, value in ((("add", C, "--at", "x"), "x"), (("add", C, "--at", "5"), "5"), (("add", C, "--buckets", "0"), "0"), (("nonsense",), "nonsense"),
+                                (("--nonsense=3", "show"), "--nonsense"), (("add", C, "extra"), "extra"), (("add",), ""), (("show", "--version", "y"), "y"),
+                                (("move", "1", B, "--lock-timeout", "soon"), "soon"), (("--eviction-rate", "-1", "show"), "-1"), (("history", "--limit", "z"), "z"),
+                                (("drain", B, "--timeout", "q"), "q"), (("diff",), "")):
+                error = s.refused(*args, code=2)
+                self.assertEqual((error["error"], error.get("value")), ("usage", value), (args, error))
+
     def test_takes_options_after_the_command_and_the_store_from_the_environment(self):
         with Store(A, B) as s:
             p = tool("map", "show", "--json", env={"TANDEM_STORE": s.folder})
