@@ -69,8 +69,10 @@ daemon=$!
 for _ in $(seq 50); do inside tandemctl status --config /etc/tandem/relay.jsonc >/dev/null 2>&1 && break; sleep 0.1; done
 inside env SSL_CERT_FILE=/etc/tandem/tls/fullchain.pem tandemctl probe "https://localhost:$port" >/dev/null || fail "the probe failed, see $packages/daemon.log"
 inside env SSL_CERT_FILE=/etc/tandem/tls/fullchain.pem tandemctl doctor --config /etc/tandem/relay.jsonc | tee "$packages/doctor.log" || fail "doctor found something"
-# All green; whether this machine's clock is synchronised is no matter of the package.
-if grep -v ' clock ' "$packages/doctor.log" | grep -E '^\[(warn|FAIL)'; then fail "doctor is not content"; fi
+# All green. Whether this machine synchronises its clock, and how many descriptors it grants, is no matter of the package.
+machine=' clock '
+(ulimit -n 1048576) 2>/dev/null || machine=' (clock|descriptors) '
+if grep -vE "$machine" "$packages/doctor.log" | grep -E '^\[(warn|FAIL)'; then fail "doctor is not content"; fi
 ok "a pair talks through it"
 kill -TERM "$daemon"
 wait "$daemon" || fail "the daemon did not stop cleanly"

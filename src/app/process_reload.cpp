@@ -4,6 +4,7 @@
 #include "tandem/config/reload.hpp"
 #include "tandem/net/clock.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tandem::app {
@@ -33,7 +34,10 @@ void Process::Impl::reload() {
   if (plan.effective.tls) {
     const bool other_files = !(plan.effective.tls == config.tls);
     if (const auto fault = certificates.load(plan.effective, net::wall_now())) {
-      if (other_files) return refuse(*fault);
+      if (other_files) {
+        const bool renamed = std::find(plan.restart.begin(), plan.restart.end(), "hostname") != plan.restart.end();
+        return refuse(*fault + (renamed ? "; a new hostname needs a restart" : ""));
+      }
       log.warn("new certificate not taken, the old one stays", {{"hostname", config.hostname}, {"why", *fault}});
     } else {
       server.set_tls(certificates.context());
