@@ -30,7 +30,14 @@ std::string lower(std::string s) {
 
 Fault check_authority(const std::string& text) {
   if (text.ends_with(":443")) return ValueFault{"", "write it without \":443\", found \"" + text + "\""};
-  if (Authority::parse(text)) return std::nullopt;
+  if (const auto name = Authority::parse(text)) {
+    if (name->kind() != Authority::Kind::ipv6) return std::nullopt;
+    // Maps, certificates and origins are compared byte for byte: one address must have one spelling (RFC 5952).
+    const auto ip = IpAddress::parse(name->host());
+    const std::string canonical = ip ? ip->text() : name->host();
+    if (canonical == name->host()) return std::nullopt;
+    return ValueFault{"", "an address in its shortest form, " + canonical + ", found \"" + text + "\""};
+  }
   std::string hint =
       "write the bare name clients use, lowercase, without scheme, path or final dot, such as \"relay1.example.com\"";
   std::string simple = lower(text);

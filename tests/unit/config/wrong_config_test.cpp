@@ -118,6 +118,8 @@ const std::vector<Wrong> kWrong = {
     {R"({"hostname": "relay1.example.com:443"})", "hostname", {"without \":443\""}},
     {R"({"hostname": "relay1.example.com."})", "hostname", {"did you mean \"relay1.example.com\""}},
     {R"({"hostname": "relay 1"})", "hostname", {"bare"}},
+    {R"({"hostname": "[2001:0db8::1]:8443"})", "hostname", {"shortest form, 2001:db8::1"}},
+    {R"({"hostname": "[0:0:0:0:0:0:0:1]"})", "hostname", {"shortest form, ::1"}},
     {R"({"listen": ["0.0.0.0"]})", "listen[0]", {"address and port"}},
     {R"({"listen": ["127.0.0.1:1", "relay.example.com:443"]})", "listen[1]", {"literal"}},
     {R"({"listen": ["127.0.0.1:0"]})", "listen[0]", {"1 to 65535"}},
