@@ -2,6 +2,8 @@
 
 #include "tandem/core/json.hpp"
 
+#include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -17,6 +19,15 @@ std::string text_at(const Json& object, const char* key) {
 std::uint64_t number_at(const Json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_number_unsigned() ? it->get<std::uint64_t>() : 0;
+}
+
+// "2026-11-30T01:42:42.374Z". A run over midnight would count two seconds as one, which fails nothing.
+std::chrono::milliseconds time_of_day(const std::string& stamp) {
+  unsigned hours = 0, minutes = 0, whole = 0, thousandths = 0;
+  if (std::sscanf(stamp.c_str(), "%*4u-%*2u-%*2uT%2u:%2u:%2u.%3uZ", &hours, &minutes, &whole, &thousandths) != 4)
+    return {};
+  return std::chrono::hours(hours) + std::chrono::minutes(minutes) + std::chrono::seconds(whole) +
+         std::chrono::milliseconds(thousandths);
 }
 
 }  // namespace
@@ -51,6 +62,12 @@ void FleetAudit::take(std::string_view line, const FleetMaps& maps, const FleetR
       findings.faults.push_back(hostname_ + " adopted version " + std::to_string(version) + ", which nobody published");
     held_ = map == maps.end() ? nullptr : &map->second;
     newest_ = version;
+  } else if (message == "closed") {
+    const bool evicted = number_at(*event, "code") == 4421 && text_at(*event, "role") != "none";
+    const std::string room = text_at(*event, "room");
+    // Both sockets of a room: the first time stands.
+    if (evicted && rooms.contains(room))
+      findings.evictions[hostname_].emplace(room, time_of_day(text_at(*event, "time")));
   } else if (message == "admitted") {
     const auto room = rooms.find(text_at(*event, "room"));
     if (room == rooms.end()) return;
@@ -62,6 +79,16 @@ void FleetAudit::take(std::string_view line, const FleetMaps& maps, const FleetR
              ? ", which version " + std::to_string(held_->version().value) + " gives to " + held_->host_of(room->second)
              : " while it held no map"));
   }
+}
+
+std::size_t most_in_a_second(std::vector<std::chrono::nanoseconds> times) {
+  std::sort(times.begin(), times.end());
+  std::size_t most = 0;
+  for (auto first = times.begin(), last = first; last != times.end(); ++last) {
+    while (*last - *first >= std::chrono::seconds(1)) ++first;
+    most = std::max(most, static_cast<std::size_t>(last - first) + 1);
+  }
+  return most;
 }
 
 }  // namespace tandem::app

@@ -1,4 +1,5 @@
-// Reads what a relay's log says of its admissions, and holds each against the map that this relay held then.
+// Reads what a relay's log says of its admissions, and holds each against the map that this relay held then. Notes when
+// it evicted rooms: a busy machine shows the ends of sockets to their clients later than they were.
 //
 // Log lines stand in the order in which the loop did things, so that the last "map adopted" above an "admitted" names
 // the map it was admitted by. A relay that starts holds none; the versions it adopts never fall, not over a restart
@@ -8,6 +9,8 @@
 #include "tandem/core/ids.hpp"
 #include "tandem/shard/map.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -22,6 +25,7 @@ using FleetRooms = std::map<std::string, Bucket>;            // by the tag that 
 
 struct FleetFindings {
   std::uint64_t admissions = 0;
+  std::map<std::string, std::map<std::string, std::chrono::milliseconds>> evictions;  // by host, by room: time of day
   std::vector<std::string> faults;
 };
 
@@ -40,5 +44,8 @@ class FleetAudit {
   const shard::ShardMap* held_ = nullptr;  // into the maps that were given
   std::uint64_t newest_ = 0;
 };
+
+// The most of these times that lie in any one second, wherever it begins.
+[[nodiscard]] std::size_t most_in_a_second(std::vector<std::chrono::nanoseconds> times);
 
 }  // namespace tandem::app

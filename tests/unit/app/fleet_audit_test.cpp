@@ -60,6 +60,24 @@ TEST_F(Audit, FindsARollback) {
   EXPECT_TRUE(of({kStarting, adopted(2), kStarting, adopted(2)}).faults.empty());
 }
 
+TEST_F(Audit, NotesWhenARoomWasEvictedOnceForBothOfItsSockets) {
+  const auto closed = [](const char* room, const char* role, int code, const char* time) {
+    return std::string(R"({"time":"2026-11-30T01:42:)") + time + R"(Z","message":"closed","room":")" + room +
+           R"(","role":")" + role + R"(","code":)" + std::to_string(code) + "}";
+  };
+  const auto found = of({closed("0000000a", "mac", 4421, "42.374"), closed("0000000a", "phone", 4421, "42.390"),
+                         closed("0000000b", "none", 4421, "43.000"), closed("0000000b", "mac", 1001, "44.000")});
+  ASSERT_EQ(found.evictions.size(), 1u);
+  ASSERT_EQ(found.evictions.at("a.test").size(), 1u) << "a socket that was not admitted is no room";
+  EXPECT_EQ(found.evictions.at("a.test").at("0000000a"), std::chrono::milliseconds(6162374));
+}
+
+TEST(Seconds, AreCountedWhereverTheyBegin) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(most_in_a_second({}), 0u);
+  EXPECT_EQ(most_in_a_second({milliseconds(2500), milliseconds(900), milliseconds(1899), milliseconds(1900)}), 3u);
+}
+
 TEST_F(Audit, FindsAVersionThatNobodyPublished) { EXPECT_EQ(of({kStarting, adopted(9)}).faults.size(), 1u); }
 
 }  // namespace
