@@ -1,13 +1,11 @@
 #include "app/cli_walk.hpp"
 
+#include <algorithm>
+
 namespace tandem::app {
 namespace {
 
-ShownCommand walk(const CLI::App& app, const std::string& prefix) {
-  ShownCommand out;
-  out.name = app.get_name();
-  out.path = prefix.empty() ? out.name : prefix + " " + out.name;
-  out.description = app.get_description();
+void add_options(const CLI::App& app, ShownCommand& out) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
     if (option->get_positional()) {
@@ -22,10 +20,23 @@ ShownCommand walk(const CLI::App& app, const std::string& prefix) {
       o.value = option->get_type_name().empty() ? "VALUE" : option->get_type_name();
     o.description = option->get_description();
     o.required = option->get_required();
-    out.options.push_back(std::move(o));
+    const bool known = std::any_of(out.options.begin(), out.options.end(),
+                                   [&](const ShownOption& other) { return other.names == o.names; });
+    if (!known) out.options.push_back(std::move(o));  // a group repeats --help
   }
+}
+
+ShownCommand walk(const CLI::App& app, const std::string& prefix) {
+  ShownCommand out;
+  out.name = app.get_name();
+  out.path = prefix.empty() ? out.name : prefix + " " + out.name;
+  out.description = app.get_description();
+  add_options(app, out);
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!sub->get_group().empty()) out.commands.push_back(walk(*sub, out.path));
+    if (sub->get_name().empty())
+      add_options(*sub, out);  // a group of options, which is a nameless command to the library
+    else if (!sub->get_group().empty())
+      out.commands.push_back(walk(*sub, out.path));
   }
   return out;
 }

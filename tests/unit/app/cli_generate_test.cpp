@@ -79,6 +79,19 @@ TEST_F(Generate, BashCompletesTheCommandThatWasReached) {
   EXPECT_EQ(completed("tandemctl map --store ''", 3), "\n");
 }
 
+TEST_F(Generate, AGroupOfOptionsBelongsToItsCommand) {
+  CLI::App* status = app_.add_subcommand("status", "Looks.");
+  CLI::Option_group* where = status->add_option_group("relay", "Which one.");
+  where->add_option("--admin", text_, "Its listener.")->type_name("ADDRESS");
+  const std::string page = made("man");
+  EXPECT_THAT(page, HasSubstr(".SS tandemctl status\n\\fBtandemctl status\\fR [\\fIOPTIONS\\fR]\n"));
+  EXPECT_THAT(page, HasSubstr("\\fB\\-\\-admin\\fR \\fIADDRESS\\fR"));
+  EXPECT_THAT(page, Not(HasSubstr(".SS tandemctl status \n")));
+  EXPECT_EQ(
+      run(made("bash"), "bash", "COMP_WORDS=(tandemctl status --); COMP_CWORD=2; _tandemctl; echo \"${COMPREPLY[*]}\""),
+      "--help --admin\n");
+}
+
 TEST_F(Generate, CompletionsAskTheStoreForHosts) {
   CLI::App* drain = app_.get_subcommand("map")->add_subcommand("drain", "Empties a host.");
   drain->add_option("host", text_, "Which.")->type_name("HOST");
