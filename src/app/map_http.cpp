@@ -24,7 +24,9 @@ namespace tandem::app {
 
 namespace {
 
-constexpr std::size_t kMaxConnections = 64;
+// Most clients ask once in ten seconds and keep their connection meanwhile. Where many are open, a connection ends
+// behind its answer, so that those who wait for nothing keep nobody out.
+constexpr std::size_t kMaxConnections = 512, kMaxWaiting = 128;
 
 struct Address {
   sockaddr_storage storage{};
@@ -121,17 +123,28 @@ struct HttpServer::Impl {
       live.insert(fd);
     }
     renew_certificate();
-    std::thread([this, fd, context = tls] {
-      {
-        HttpConnection connection(fd, context.get());
-        connection.run(handler);
-      }
-      const std::lock_guard guard(mutex);
-      ::shutdown(fd, SHUT_RDWR);
-      ::close(fd);
-      live.erase(fd);
-      emptied.notify_all();
-    }).detach();
+    try {
+      std::thread([this, fd, context = tls] {
+        {
+          HttpConnection connection(fd, context.get());
+          connection.run(handler, [this] {
+            const std::lock_guard guard(mutex);
+            return live.size() <= kMaxWaiting;
+          });
+        }
+        end(fd);
+      }).detach();
+    } catch (const std::system_error&) {  // no more threads: this one is refused, the next may find some
+      end(fd);
+    }
+  }
+
+  void end(int fd) {
+    const std::lock_guard guard(mutex);
+    ::shutdown(fd, SHUT_RDWR);
+    ::close(fd);
+    live.erase(fd);
+    emptied.notify_all();
   }
 
   void finish() {

@@ -113,7 +113,7 @@ bool HttpConnection::send(const HttpReply& reply, bool head_only, bool keep) {
   return write_all(out);
 }
 
-HttpConnection::Next HttpConnection::one_request(const HttpHandler& handler) {
+HttpConnection::Next HttpConnection::one_request(const HttpHandler& handler, const std::function<bool()>& may_wait) {
   deadline_ = steady_clock::now() + kRequestTime;
   net::HeadScanner scanner;
   std::size_t head_size = 0;
@@ -151,13 +151,13 @@ HttpConnection::Next HttpConnection::one_request(const HttpHandler& handler) {
       return Next::close;
     }
   }
-  const bool keep = head.keep_alive;
+  const bool keep = head.keep_alive && may_wait();
   return send(handler(request), request.method == "HEAD", keep) && keep ? Next::keep : Next::close;
 }
 
-void HttpConnection::run(const HttpHandler& handler) {
+void HttpConnection::run(const HttpHandler& handler, const std::function<bool()>& may_wait) {
   if (!shake_hands()) return;
-  while (one_request(handler) == Next::keep) {
+  while (one_request(handler, may_wait) == Next::keep) {
   }
   if (ssl_) SSL_shutdown(ssl_.get());
 }

@@ -6,6 +6,7 @@
 #include "tandem/net/tls_context.hpp"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 
 #include <openssl/ssl.h>
@@ -15,7 +16,8 @@ namespace tandem::app {
 class HttpConnection {
  public:
   HttpConnection(int fd, const net::TlsContext* tls);  // the descriptor stays the caller's
-  void run(const HttpHandler& handler);
+  // `may_wait`: whether a connection may be kept for a further request, asked before each answer.
+  void run(const HttpHandler& handler, const std::function<bool()>& may_wait);
 
  private:
   struct FreeSession {
@@ -24,7 +26,7 @@ class HttpConnection {
   enum class Next { keep, close };
 
   [[nodiscard]] bool shake_hands();
-  [[nodiscard]] Next one_request(const HttpHandler& handler);
+  [[nodiscard]] Next one_request(const HttpHandler& handler, const std::function<bool()>& may_wait);
   [[nodiscard]] bool read_more();  // into buffer_; false: end, error or too late
   [[nodiscard]] bool write_all(std::string_view bytes);
   [[nodiscard]] bool send(const HttpReply& reply, bool head_only, bool keep);

@@ -1,5 +1,7 @@
 """The publishing tool as its operator sees it: edits, the single writer, uploads, phases, drains, checks."""
+import contextlib
 import gzip
+import http.client
 import json
 import os
 import random
@@ -477,6 +479,23 @@ class Checking(unittest.TestCase):
             self.assertEqual(p.returncode, 0)
             self.assertEqual(s.refused("serve", "--listen", "0.0.0.0:0", code=2)["error"], "usage")
 
+
+    def test_serves_on_beside_many_who_keep_their_connection(self):
+        with Store(A, B) as s, contextlib.ExitStack() as open_ones:
+            p = s.start("serve", "--listen", "127.0.0.1:0")
+            try:
+                url = json.loads(p.stdout.readline())["url"]
+                place = url.split("/")[2]
+                for _ in range(300):
+                    waiting = http.client.HTTPConnection(place, timeout=20)
+                    open_ones.callback(waiting.close)
+                    waiting.request("GET", "/shardmap.json")
+                    self.assertEqual(waiting.getresponse().read().decode(), read(s.file))
+                self.assertEqual(tool("map", "check", "--strict", url).returncode, 0)
+            finally:
+                p.terminate()
+                p.communicate(timeout=20)
+            self.assertEqual(p.returncode, 0)
 
     def test_takes_up_a_renewed_certificate_whichever_file_comes_first(self):
         with Store(A, B) as s:
