@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 
 constexpr int kFirst = 1000;
 constexpr double kGrown = 1.05;
-// A room remembers for ten seconds whose proofs it has judged; what is to be seen is what stays after that.
-constexpr milliseconds kForgotten{12'000};
+// A room remembers its proofs for ten seconds, and free memory is given back every five; what stays after that counts.
+constexpr milliseconds kForgotten{18'000};
 
 class Churn {
  public:

@@ -139,6 +139,7 @@ void Loop::heartbeat() {
   relayed_at_heartbeat_ = relayed;
   last_heartbeat_ = mono();
   heartbeat_due_ = mono() + kHeartbeat;
+  heap_.look(mono());
   for (auto& listener : listeners) {
     listener->tell();
     listener->try_again();
@@ -210,6 +211,7 @@ void Loop::accepted(Socket socket, const Address& remote) {
   connection->place = static_cast<std::uint32_t>(connections_.size());
   connections_.push_back(connection);
   ++counters.connections;
+  heap_.accepted();
   connection->start();
 }
 

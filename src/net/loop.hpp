@@ -6,6 +6,7 @@
 #pragma once
 
 #include "net/connection.hpp"
+#include "net/heap_trim.hpp"
 #include "net/listener.hpp"
 #include "net/loop_buffers.hpp"
 #include "net/pacer.hpp"
@@ -121,6 +122,7 @@ class Loop : public std::enable_shared_from_this<Loop> {
   int quiet_checks_ = 0;
   std::uint64_t relayed_at_heartbeat_ = 0;
   TimePoint last_heartbeat_;
+  HeapTrim heap_;
   std::function<void()> stopped_;
 };
 

@@ -3,7 +3,7 @@
 namespace tandem::room {
 
 RateWindows::RateWindows(SipKey key, Duration window, std::size_t max_clients)
-    : window_(window), max_clients_(max_clients), by_client_(0, KeyedHash{key}) {}
+    : window_(window), max_clients_(max_clients), by_client_(0, KeyedHash{key}, &pool_) {}
 
 Duration RateWindows::charge(const ClientKey& client, std::uint32_t limit, TimePoint now) {
   purge(now);

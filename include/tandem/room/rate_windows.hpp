@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory_resource>
 #include <unordered_map>
 
 namespace tandem::room {
@@ -32,10 +33,14 @@ class RateWindows {
     TimePoint start;
     std::uint32_t count = 0;
   };
+  using Windows = std::pmr::list<Window>;
   Duration window_;
   std::size_t max_clients_;
-  std::list<Window> windows_;  // by start, ascending
-  std::unordered_map<ClientKey, std::list<Window>::iterator, KeyedHash> by_client_;
+  // Of their own: entries that live for a minute among all that comes and goes would keep a page each from being given
+  // back.
+  std::pmr::unsynchronized_pool_resource pool_;
+  Windows windows_{&pool_};  // by start, ascending
+  std::pmr::unordered_map<ClientKey, Windows::iterator, KeyedHash> by_client_;
 };
 
 }  // namespace tandem::room
