@@ -1,6 +1,7 @@
 """Soft state (operations 3.2): what survives a restart, a kill, a full disk; what happens to a file that is damaged or newer.
 
-    TANDEM_REGISTRATIONS    how many are answered while kills go on; TANDEM_REGISTRATIONS=10000 is the run of docs/protocol.md"""
+    TANDEM_REGISTRATIONS    how many are answered while kills go on    TANDEM_STORED_ROOMS    how many the file holds at a start
+    10000 and 1000000 are the runs of docs/protocol.md"""
 import contextlib
 import glob
 import os
@@ -9,16 +10,19 @@ import resource
 import signal
 import sqlite3
 import stat
+import sys
 import tempfile
 import threading
 import time
 
 from attestation import Attested, Device, point, sha, trusting
 from derive import RoomKey, new_room, tag, unb64
-from harness import MapServer, RelayCase, eventually, main, program, run_together, whole_ring
+from harness import HOST, MIB, OTHER, MapServer, RelayCase, eventually, main, program, run_together, shard_map, whole_ring
+from wire import SLACK
 
 OK = (200, {"ok": True})
 REGISTRATIONS = int(os.environ.get("TANDEM_REGISTRATIONS", "200"))
+STORED = int(os.environ.get("TANDEM_STORED_ROOMS", "50000"))
 ROUND, LINES = 100, 4  # rooms made ready between two kills; connections that register them
 
 
@@ -89,6 +93,7 @@ class Survival(StateCase):
             self.assertEqual(self.forgotten(server, round_), [], f"after kill {kills}")
             answered += round_
         self.assertEqual(self.forgotten(server, answered), [], f"after {kills} kills")
+        print(f"{len(answered)} answered, {kills} kills ... ", end="", file=sys.stderr)
         for room, key in random.sample(answered, 20):
             self.assert_established(server, room, key)
 
@@ -103,8 +108,7 @@ class Survival(StateCase):
             mac.drop()
         random.shuffle(ready)
 
-        def register():
-            line = server.line()
+        def register(line):
             with contextlib.closing(line.sock), contextlib.suppress(OSError, EOFError):
                 while True:
                     with lock:
@@ -122,7 +126,7 @@ class Survival(StateCase):
             time.sleep(random.uniform(0, 0.003))  # not always at the same point of a request
             server.kill()
 
-        run_together(kill, *[register] * LINES)
+        run_together(kill, *[lambda line=server.line(): register(line) for _ in range(LINES)])
         return answered
 
     def forgotten(self, server, rooms):
@@ -175,9 +179,8 @@ class Privacy(StateCase):
     TABLES = {"rooms": ["key", "verifier", "registrant", "last_activity"], "counters": ["key", "counter", "used"], "meta": ["name", "value"]}
 
     def test_the_file_holds_what_is_documented_and_nothing_else(self):
-        shard_map = MapServer(whole_ring(10))
-        self.addCleanup(shard_map.close)
-        server = self.stateful({**trusting(self.folder), "shard_map": {"url": shard_map.url, "poll_interval": "200ms"}})
+        maps = self.maps(whole_ring(10))
+        server = self.stateful({**trusting(self.folder), "shard_map": {"url": maps.url, "poll_interval": "200ms"}})
         client, device, key, room = Attested(server), Device(), RoomKey(), new_room()
         challenge, spare = client.challenge(room), client.ticket(room)
         status, answer = client.attest(room, device, challenge)
@@ -249,6 +252,53 @@ class Retention(StateCase):
         mac = server.admit(room, "mac", key=key)
         self.assert_ends(mac, 1000, "room expired", 8)
         server.admit(room, "mac").drop()
+
+
+class Size(StateCase):
+    def fill(self, count, key):
+        """Stores that many registered rooms, as an earlier run would have. -> a function from a number to a room"""
+        def room(n):
+            return sha(b"room %d" % n).hex()
+
+        def stored(n):
+            return sha(room(n).encode())[:30] + bytes.fromhex(room(n)[-4:]), unb64(key.verifier), bytes(32), int(time.time()) - n % 86400
+
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            db.executemany("INSERT INTO rooms VALUES(?, ?, ?, ?)", map(stored, range(count)))
+            db.commit()
+        return room
+
+    def timed_join(self, server, room, key):
+        begin = time.monotonic()
+        server.admit(room, "mac", key=key).drop()
+        return time.monotonic() - begin
+
+    def test_a_start_reads_no_rooms_and_nobody_waits_while_half_of_them_are_forgotten(self):
+        server_of_maps, key = self.maps(whole_ring(1)), RoomKey()
+        server = self.stateful({"log": {"level": "warn"}, "shard_map": {"url": server_of_maps.url, "poll_interval": "200ms", "drain_delay": "1s"}})
+        empty = server.rss()
+        server.stop()
+        room = self.fill(STORED, key)
+        begin = time.monotonic()
+        server.start()
+        ready, grown = time.monotonic() - begin, server.rss() - empty
+        self.assertLess(ready, 2 * SLACK)
+        self.assertLess(grown, 8 * MIB * SLACK)
+        joins = sorted(self.timed_join(server, room(random.randrange(STORED)), key) for _ in range(100))
+
+        server_of_maps.document = shard_map(2, (0, 32767, HOST), (32768, 65535, OTHER))
+        ours = [n for n in range(STORED) if int(room(n)[-4:], 16) < 32768]
+        meanwhile, left = [], STORED
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            while left > len(ours) and len(meanwhile) < 100000:
+                meanwhile.append(self.timed_join(server, room(random.choice(ours)), key))
+                if len(meanwhile) % 20 == 0:
+                    left = db.execute("SELECT count(*) FROM rooms").fetchone()[0]
+        self.assertEqual(left, len(ours))
+        self.assertLess(max(meanwhile), 4 * SLACK)
+        self.assertLess(server.rss() - empty, 16 * MIB * SLACK)
+        print(f"{STORED} rooms: ready after {ready:.2f} s and {grown / MIB:.1f} MiB, join {joins[50] * 1000:.0f} ms at the median; while half "
+              f"are forgotten {sorted(meanwhile)[len(meanwhile) // 2] * 1000:.0f} ms, at most {max(meanwhile) * 1000:.0f} ms ... ", end="", file=sys.stderr)
 
 
 class Trouble(StateCase):
