@@ -4,6 +4,7 @@ import os
 import random
 import resource
 import socket
+import ssl
 import threading
 import time
 
@@ -53,6 +54,24 @@ class OneAtATime(Hostile):
         socks += [self.raw(b"\x16\x03\x01\xff\xff" + b"x" * 1000), self.raw(b"\x16\x03\x01\x00\x00" * 100), self.raw(b"\x80\x2e\x01\x00\x02")]
         for sock in socks:
             sock.close()
+
+    def test_a_hello_byte_by_byte_is_a_hello(self):
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = self.server.context().wrap_bio(incoming, outgoing, server_hostname=HOST)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        sock = self.server.tcp()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in outgoing.read():
+            sock.sendall(bytes([byte]))
+        while True:
+            incoming.write(sock.recv(65536))
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                pass
+        sock.close()
 
     def test_resets_at_every_stage(self):
         for _ in range(10):
