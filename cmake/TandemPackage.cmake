@@ -40,6 +40,9 @@ install(FILES config/relay.jsonc DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem
 install(FILES config/relay.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
 install(FILES deploy/debian/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem)
 install(FILES ${documents}/changelog.gz ${documents}/CHANGELOG.md.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem)
+# Who looks for the troubleshooting page is seldom where the checkout is.
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 install(DIRECTORY deploy/grafana deploy/prometheus DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem
         PATTERN "*.py" EXCLUDE PATTERN "*.test.yml" EXCLUDE)
 install(FILES ${documents}/tandemd.1.gz ${documents}/tandemctl.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

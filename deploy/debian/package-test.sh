@@ -42,7 +42,7 @@ installed || fail "not installed"
 for file in /usr/bin/tandemd /usr/bin/tandemctl /usr/lib/systemd/system/tandemd.service /usr/lib/systemd/system/tandemd.socket \
   /etc/tandem/relay.jsonc /usr/share/tandem/relay.schema.json /usr/share/man/man1/tandemd.1.gz /usr/share/man/man1/tandemctl.1.gz \
   /usr/share/bash-completion/completions/tandemctl /usr/share/zsh/vendor-completions/_tandemctl \
-  /usr/share/fish/vendor_completions.d/tandemctl.fish /usr/share/doc/tandem/copyright; do
+  /usr/share/fish/vendor_completions.d/tandemctl.fish /usr/share/doc/tandem/copyright /usr/share/doc/tandem/troubleshooting.md; do
   [ -s "$root$file" ] || fail "missing: $file"
 done
 inside getent group tandem-tls >/dev/null || fail "no group tandem-tls"
