@@ -2,6 +2,7 @@
 #include "tandem/client/device.hpp"
 #include "tandem/net/http_fetch.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace tandem::client {
@@ -32,12 +33,18 @@ class HttpMapSource final : public MapSource {
     if (answer.status == 304) return MapUnchanged{max_age};
     auto parsed = shard::ShardMap::parse(answer.body);
     if (const auto* fault = std::get_if<shard::MapFault>(&parsed)) return MapFailed{fault->message};
-    etag_ = answer.header("etag").value_or("");
-    return FetchedMap{std::make_shared<const shard::ShardMap>(std::get<shard::ShardMap>(std::move(parsed))), max_age};
+    auto map = std::make_shared<const shard::ShardMap>(std::get<shard::ShardMap>(std::move(parsed)));
+    // Only the newest map is asked for again: an edge that lags behind must not say "not modified" of its old one.
+    if (!newest_ || map->version() >= *newest_) {
+      newest_ = map->version();
+      etag_ = answer.header("etag").value_or("");
+    }
+    return FetchedMap{std::move(map), max_age};
   }
 
   net::HttpFetcher fetcher_;
-  std::string url_, ca_file_, etag_;
+  std::string url_, ca_file_, etag_;  // the tag of the newest map
+  std::optional<MapVersion> newest_;
   net::Fetch running_;
 };
 
