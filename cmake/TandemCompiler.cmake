@@ -20,6 +20,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees dangling pointers and overreads inside inlined standard containers that are not there.
   target_compile_options(tandem_flags INTERFACE -Wno-dangling-pointer -Wno-stringop-overflow -Wno-stringop-overread
     -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict)
+  if(TANDEM_UNITY)   # an anonymous namespace is taken for a header's when its file is included in another
+    target_compile_options(tandem_flags INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 if(TANDEM_FUZZ)
   target_compile_options(tandem_flags INTERFACE -fsanitize=fuzzer-no-link)

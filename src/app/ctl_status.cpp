@@ -25,7 +25,7 @@ struct StatusOptions {
   std::string interval = "1s";
 };
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t watch_ended = 0;
 
 Duration from_seconds(double s) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::max(0.0, s)));
@@ -39,7 +39,7 @@ double number(const json& o, const char* pointer) {
 std::string whole(const json& o, const char* pointer) {
   return std::to_string(static_cast<std::int64_t>(number(o, pointer)));
 }
-std::string text(const json& o, const char* key) {
+std::string field_text(const json& o, const char* key) {
   return o.contains(key) && o[key].is_string() ? o[key].get<std::string>() : "";
 }
 std::string ago(const json& o, const char* pointer) {
@@ -66,24 +66,24 @@ std::string draining(const json& s) {
          ago(s, "/draining/expected_end_seconds") + " to go";
 }
 
-std::string fetch_error(const json& s) {
+std::string failing_fetch(const json& s) {
   const json& e = s.contains("last_fetch_error") ? s["last_fetch_error"] : json();
   if (!e.is_object()) return "";
-  std::string out = text(e, "cause");
+  std::string out = field_text(e, "cause");
   for (const char* key : {"kind", "value", "detail"}) {
-    if (const std::string part = text(e, key); !part.empty()) out += ", " + part;
+    if (const std::string part = field_text(e, key); !part.empty()) out += ", " + part;
   }
   return out + "; " + whole(e, "/polls") + " polls, for " + ago(e, "/seconds");
 }
 
-std::string describe(const json& s) {
+std::string describe_status(const json& s) {
   std::ostringstream out;
   const auto line = [&](const std::string& what, const std::string& how) {
     if (!how.empty()) out << what << std::string(what.size() < 13 ? 13 - what.size() : 1, ' ') << how << "\n";
   };
-  const bool resolved = text(s, "mode") == "resolved";
-  line("relay", text(s, "hostname") + ", version " + text(s, "version") + ", up " + ago(s, "/uptime_seconds"));
-  const std::string not_ready = text(s, "not_ready");
+  const bool resolved = field_text(s, "mode") == "resolved";
+  line("relay", field_text(s, "hostname") + ", version " + field_text(s, "version") + ", up " + ago(s, "/uptime_seconds"));
+  const std::string not_ready = field_text(s, "not_ready");
   line("ready", s.value("stopping", false) ? "no: stopping" : not_ready.empty() ? "yes" : "no: " + not_ready);
   line("mode", resolved ? "resolved" : "direct");
   if (resolved)
@@ -102,7 +102,7 @@ std::string describe(const json& s) {
     const double left = number(s, "/certificate/expires_in_seconds");
     line("certificate", left > 0 ? "valid for " + config::describe_duration(from_seconds(left)) : "EXPIRED");
   }
-  line("map fetch", fetch_error(s).empty() ? "" : "failing: " + fetch_error(s));
+  line("map fetch", failing_fetch(s).empty() ? "" : "failing: " + failing_fetch(s));
   return out.str();
 }
 
@@ -114,7 +114,7 @@ std::string show(const std::string& address, bool as_json, bool redraw) {
   if (as_json) {
     std::cout << status.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
   } else {
-    std::cout << (redraw ? "\033[H\033[2J" : "") << describe(status) << std::flush;
+    std::cout << (redraw ? "\033[H\033[2J" : "") << describe_status(status) << std::flush;
   }
   return {};
 }
@@ -128,14 +128,14 @@ void sleep_until_next(Duration interval) {
 
 int watch(const std::string& address, const StatusOptions& options, Duration interval) {
   struct sigaction stop{};
-  stop.sa_handler = [](int) { interrupted = 1; };
+  stop.sa_handler = [](int) { watch_ended = 1; };
   ::sigaction(SIGINT, &stop, nullptr);
   ::sigaction(SIGTERM, &stop, nullptr);
   const bool terminal = ::isatty(STDOUT_FILENO) == 1 && !options.json;
   bool reachable = false;
-  while (interrupted == 0 && std::cout) {
+  while (watch_ended == 0 && std::cout) {
     const std::string fault = show(address, options.json, terminal);
-    if (interrupted != 0) break;
+    if (watch_ended != 0) break;
     if (!fault.empty() && !reachable && !terminal) return fail("status: " + fault);
     if (!fault.empty() && terminal) std::cout << "\033[H\033[2J" << fault << std::endl;
     if (!fault.empty() && !terminal) std::cerr << "tandemctl: status: " << fault << std::endl;
@@ -163,7 +163,7 @@ void add_status(Ctl& ctl) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* command = ctl.app->add_subcommand("status", "Show what a running relay is doing");
   add_place_options(*command, options->place);
-  command->add_flag("--watch", options->watch, "Follow it until interrupted");
+  command->add_flag("--watch", options->watch, "Follow it until watch_ended");
   command->add_option("--interval", options->interval, "How often to look with --watch")
       ->type_name("DURATION")
       ->capture_default_str();

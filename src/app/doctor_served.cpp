@@ -22,16 +22,16 @@
 namespace tandem::app {
 namespace {
 
-constexpr timeval kPatience{3, 0};  // for each step
+constexpr timeval kServedWait{3, 0};  // for each step
 
 template <class T, void (*Free)(T*)>
-struct Freer {
+struct ServedFreer {
   void operator()(T* p) const { Free(p); }
 };
-using X509Ptr = std::unique_ptr<X509, Freer<X509, X509_free>>;
-using ContextPtr = std::unique_ptr<SSL_CTX, Freer<SSL_CTX, SSL_CTX_free>>;
-using SslPtr = std::unique_ptr<SSL, Freer<SSL, SSL_free>>;
-using BioPtr = std::unique_ptr<BIO, Freer<BIO, BIO_free_all>>;
+using ServedX509 = std::unique_ptr<X509, ServedFreer<X509, X509_free>>;
+using ContextPtr = std::unique_ptr<SSL_CTX, ServedFreer<SSL_CTX, SSL_CTX_free>>;
+using SslPtr = std::unique_ptr<SSL, ServedFreer<SSL, SSL_free>>;
+using ServedBio = std::unique_ptr<BIO, ServedFreer<BIO, BIO_free_all>>;
 
 class Socket {
  public:
@@ -71,8 +71,8 @@ int connect_to(const config::ListenAddress& address) {
   }
   const int fd = ::socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);  // of connect() as well
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kServedWait, sizeof kServedWait);  // of connect() as well
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kServedWait, sizeof kServedWait);
   if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), size) == 0) return fd;
   const int why = errno;
   ::close(fd);
@@ -90,7 +90,7 @@ bool is_listed_proxy(const config::Config& c, const config::IpAddress& from) {
 }
 
 // The leaf that a handshake shows, or null and why.
-X509Ptr presented(const config::Config& c, const config::ListenAddress& address, std::string& why) {
+ServedX509 presented(const config::Config& c, const config::ListenAddress& address, std::string& why) {
   const Socket socket(connect_to(address));
   if (socket.fd() < 0) {
     why = std::strerror(errno);
@@ -110,7 +110,7 @@ X509Ptr presented(const config::Config& c, const config::ListenAddress& address,
     ERR_clear_error();
     return nullptr;
   }
-  return X509Ptr(SSL_get1_peer_certificate(ssl.get()));
+  return ServedX509(SSL_get1_peer_certificate(ssl.get()));
 }
 
 std::string last_day(X509* certificate) {
@@ -133,14 +133,14 @@ Findings examine_served(const config::Config& c) {
 
   const config::ListenAddress address = reachable(c.listen.front());
   std::string why;
-  const X509Ptr shown = presented(c, address, why);
+  const ServedX509 shown = presented(c, address, why);
   if (!shown) {
     return {
         {Health::warning, "served", address.text() + " shows no certificate: " + why,
          "nothing, where systemd passes other sockets than `listen` names; else see the log: journalctl -u tandemd"}};
   }
-  const BioPtr pem(BIO_new_mem_buf(certificate->chain_pem().data(), static_cast<int>(certificate->chain_pem().size())));
-  const X509Ptr leaf(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
+  const ServedBio pem(BIO_new_mem_buf(certificate->chain_pem().data(), static_cast<int>(certificate->chain_pem().size())));
+  const ServedX509 leaf(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
   if (leaf && X509_cmp(leaf.get(), shown.get()) == 0)
     return {{Health::good, "served", "clients are shown the certificate of the file", ""}};
   return {{Health::wrong, "served",

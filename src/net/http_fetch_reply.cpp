@@ -13,7 +13,7 @@ namespace http = boost::beast::http;
 
 namespace {
 
-constexpr std::uint32_t kMaxHeadBytes = 16 * 1024;
+constexpr std::uint32_t kMaxReplyHeadBytes = 16 * 1024;
 constexpr int kMaxInterim = 8;  // 1xx answers before the real one
 
 std::string lower(std::string_view in) {
@@ -44,7 +44,7 @@ struct ReplyReader::Impl {
 
   void renew() {
     parser.emplace();
-    parser->header_limit(kMaxHeadBytes);
+    parser->header_limit(kMaxReplyHeadBytes);
     parser->body_limit(max_body_bytes);
   }
 

@@ -25,7 +25,7 @@ bool is_field_value(std::string_view s) noexcept {
   });
 }
 
-std::string_view trim(std::string_view s) noexcept {
+std::string_view trim_value(std::string_view s) noexcept {
   while (!s.empty() && is_blank(s.front())) s.remove_prefix(1);
   while (!s.empty() && is_blank(s.back())) s.remove_suffix(1);
   return s;
@@ -36,7 +36,7 @@ template <class F>
 void each_element(std::string_view list, F&& f) {
   while (true) {
     const std::size_t comma = list.find(',');
-    if (const std::string_view element = trim(list.substr(0, comma)); !element.empty()) f(element);
+    if (const std::string_view element = trim_value(list.substr(0, comma)); !element.empty()) f(element);
     if (comma == std::string_view::npos) return;
     list.remove_prefix(comma + 1);
   }
@@ -83,7 +83,7 @@ bool parse_field(std::string_view line, RequestHead::Field& out) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return false;
   out.name = line.substr(0, colon);  // no trimming: a fold or a space before the colon is no token
-  out.value = trim(line.substr(colon + 1));
+  out.value = trim_value(line.substr(colon + 1));
   return is_token(out.name) && is_field_value(out.value);
 }
 

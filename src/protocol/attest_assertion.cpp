@@ -49,7 +49,7 @@ bool signed_by(const P256Point& point, const Sha256& message, ByteView signature
   return good;
 }
 
-constexpr std::size_t kAppHashBytes = 32, kCounterAt = 33, kShortestData = 37;
+constexpr std::size_t kAppHashBytes = 32, kAssertionCounterAt = 33, kShortestData = 37;
 
 }  // namespace
 
@@ -72,7 +72,7 @@ boost::system::result<std::uint32_t, AttestFault> verify_assertion(ByteView asse
   if (!signed_by(point, sha256(signed_part), signature->data)) return AttestFault::bad_signature;
 
   std::uint32_t counter = 0;
-  for (const std::uint8_t byte : data->data.subspan(kCounterAt, 4)) counter = counter << 8 | byte;
+  for (const std::uint8_t byte : data->data.subspan(kAssertionCounterAt, 4)) counter = counter << 8 | byte;
   return counter;
 }
 

@@ -43,7 +43,7 @@ constexpr std::array<Row, kAnswerCount> kRows{{
 
 const Row& row(Answer a) noexcept { return kRows[static_cast<std::size_t>(a)]; }
 
-std::optional<std::string> text_field(const Json& object, const char* key) {
+std::optional<std::string> endpoint_field(const Json& object, const char* key) {
   const auto it = object.find(key);
   if (it == object.end() || !it->is_string()) return std::nullopt;
   return it->get<std::string>();
@@ -74,9 +74,9 @@ Result<EndpointFields> parse_endpoint_body(std::string_view body) {
   Result<Json> json = parse_json(body, JsonLimits{64 * 1024, 16});
   if (!json) return json.error();
   if (!json->is_object()) return make_error_code(Error::malformed);
-  return EndpointFields{text_field(*json, "challenge"),         text_field(*json, "attestationObject"),
-                        text_field(*json, "registrationToken"), text_field(*json, "verifier"),
-                        text_field(*json, "assertion"),         text_field(*json, "signature")};
+  return EndpointFields{endpoint_field(*json, "challenge"),         endpoint_field(*json, "attestationObject"),
+                        endpoint_field(*json, "registrationToken"), endpoint_field(*json, "verifier"),
+                        endpoint_field(*json, "assertion"),         endpoint_field(*json, "signature")};
 }
 
 }  // namespace tandem::protocol

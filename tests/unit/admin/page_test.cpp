@@ -33,7 +33,7 @@ void expect_well_formed(const std::string& html) {
   EXPECT_TRUE(open.empty());
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool page_has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(StatusPage, IsWellFormedInEveryState) {
   auto s = sample_status();
@@ -50,25 +50,25 @@ TEST(StatusPage, SaysItsNumbersWithoutAnyScript) {
   const std::string page = status_page(sample_status());
   for (const char* part : {"relay1.test", "Ready, draining", "relay2.test", "50.0 %", ">12 <", "1.2 MiB", "in 0.3 s",
                            "expires in 40 d", "value=\"6\"", "max=\"8\""})
-    EXPECT_TRUE(has(page, part)) << part;
+    EXPECT_TRUE(page_has(page, part)) << part;
 }
 
 TEST(StatusPage, LoadsNothingFromElsewhere) {
   const std::string page = status_page(sample_status());
-  EXPECT_FALSE(has(page, "http://"));
-  EXPECT_FALSE(has(page, "https://"));
+  EXPECT_FALSE(page_has(page, "http://"));
+  EXPECT_FALSE(page_has(page, "https://"));
   EXPECT_FALSE(std::regex_search(page, std::regex(R"(\s(src|style|on[a-z]+)=)")));
   EXPECT_FALSE(std::regex_search(page, std::regex(R"(href="(?!data:,|/status|/metrics))")));
 }
 
 TEST(StatusPage, HasTextForThosesWhoDoNotSeeIt) {
   const std::string page = status_page(sample_status());
-  EXPECT_TRUE(has(page, "<html lang=\"en\">"));
-  EXPECT_TRUE(has(page, "role=\"img\" aria-label=\"Ring of 65536 buckets: relay1.test 50.0 %, relay2.test"));
-  EXPECT_TRUE(has(page, "role=\"status\""));
-  EXPECT_TRUE(has(page, "aria-label=\"Rooms evicted\""));
-  EXPECT_TRUE(has(page, "prefers-color-scheme:dark"));
-  EXPECT_TRUE(has(page, "width=device-width"));
+  EXPECT_TRUE(page_has(page, "<html lang=\"en\">"));
+  EXPECT_TRUE(page_has(page, "role=\"img\" aria-label=\"Ring of 65536 buckets: relay1.test 50.0 %, relay2.test"));
+  EXPECT_TRUE(page_has(page, "role=\"status\""));
+  EXPECT_TRUE(page_has(page, "aria-label=\"Rooms evicted\""));
+  EXPECT_TRUE(page_has(page, "prefers-color-scheme:dark"));
+  EXPECT_TRUE(page_has(page, "width=device-width"));
 }
 
 TEST(StatusPage, EscapesWhatCameFromElsewhere) {
@@ -76,25 +76,25 @@ TEST(StatusPage, EscapesWhatCameFromElsewhere) {
   s.fetch_failing = FetchFault{"parse", "malformed", "", "<script>alert(1)</script>", 3, seconds(31)};
   s.hostname = "<i>x\"";
   const std::string page = status_page(s);
-  EXPECT_FALSE(has(page, "<script>alert"));
-  EXPECT_TRUE(has(page, "&lt;script&gt;"));
-  EXPECT_FALSE(has(page, "<i>"));
+  EXPECT_FALSE(page_has(page, "<script>alert"));
+  EXPECT_TRUE(page_has(page, "&lt;script&gt;"));
+  EXPECT_FALSE(page_has(page, "<i>"));
 }
 
 TEST(StatusPage, PicksTheHeadlineByWhatMattersMost) {
   auto s = sample_status();
   s.relay.draining = {};
-  EXPECT_TRUE(has(status_page(s), "<title>Ready - relay1.test</title>"));
+  EXPECT_TRUE(page_has(status_page(s), "<title>Ready - relay1.test</title>"));
   s.relay.owned_buckets = 0;
-  EXPECT_TRUE(has(status_page(s), "<title>Owns nothing"));
+  EXPECT_TRUE(page_has(status_page(s), "<title>Owns nothing"));
   s.fetch_failing = FetchFault{};
-  EXPECT_TRUE(has(status_page(s), "<title>Serving, but the shard map cannot be fetched"));
+  EXPECT_TRUE(page_has(status_page(s), "<title>Serving, but the shard map cannot be fetched"));
   s.relay.shedding = true;
-  EXPECT_TRUE(has(status_page(s), "<title>Shedding"));
+  EXPECT_TRUE(page_has(status_page(s), "<title>Shedding"));
   s.not_ready = "no listener";
-  EXPECT_TRUE(has(status_page(s), "<title>Not ready: no listener"));
+  EXPECT_TRUE(page_has(status_page(s), "<title>Not ready: no listener"));
   s.relay.stopping = true;
-  EXPECT_TRUE(has(status_page(s), "<title>Stopping"));
+  EXPECT_TRUE(page_has(status_page(s), "<title>Stopping"));
 }
 
 TEST(RingPicture, DrawsOneArcARangeAndACircleForOneOwner) {

@@ -7,7 +7,7 @@
 namespace tandem::client {
 namespace {
 
-constexpr TimePoint t0{seconds(100)};
+constexpr TimePoint resolver_start{seconds(100)};
 
 TEST(Resolver, KnowsNothingWithoutMemoryOrMap) {
   EXPECT_FALSE(Resolver(Bucket{1}, {}).host());
@@ -16,49 +16,49 @@ TEST(Resolver, KnowsNothingWithoutMemoryOrMap) {
 
 TEST(Resolver, FollowsNewerMapsAndRaisesTheFloor) {
   Resolver resolver(Bucket{1}, {MapVersion{3}, "a.test"});
-  EXPECT_EQ(resolver.offer(one_host_map(4, "b.test"), seconds(5), t0), Resolver::Offer::newer);
+  EXPECT_EQ(resolver.offer(one_host_map(4, "b.test"), seconds(5), resolver_start), Resolver::Offer::newer);
   EXPECT_EQ(resolver.host(), "b.test");
   EXPECT_EQ(resolver.memory(), (Memory{MapVersion{4}, "b.test"}));
 }
 
 TEST(Resolver, NeverBelievesAMapBelowTheFloorOfAnEarlierRun) {
   Resolver resolver(Bucket{1}, {MapVersion{3}, "a.test"});
-  EXPECT_EQ(resolver.offer(one_host_map(2, "b.test"), seconds(5), t0), Resolver::Offer::older);
+  EXPECT_EQ(resolver.offer(one_host_map(2, "b.test"), seconds(5), resolver_start), Resolver::Offer::older);
   EXPECT_EQ(resolver.host(), "a.test");
-  EXPECT_FALSE(resolver.is_fresh(t0));
+  EXPECT_FALSE(resolver.is_fresh(resolver_start));
 }
 
 TEST(Resolver, BelievesAMapOfTheFloorsVersionOnceARun) {
   Resolver resolver(Bucket{1}, {MapVersion{3}, "a.test"});
-  EXPECT_EQ(resolver.offer(one_host_map(3, "b.test"), seconds(5), t0), Resolver::Offer::newer);
-  EXPECT_EQ(resolver.offer(one_host_map(3, "c.test"), seconds(5), t0), Resolver::Offer::known);
+  EXPECT_EQ(resolver.offer(one_host_map(3, "b.test"), seconds(5), resolver_start), Resolver::Offer::newer);
+  EXPECT_EQ(resolver.offer(one_host_map(3, "c.test"), seconds(5), resolver_start), Resolver::Offer::known);
   EXPECT_EQ(resolver.host(), "b.test");
 }
 
 TEST(Resolver, SaysNobodyButRemembersTheLastHost) {
   Resolver resolver(Bucket{1}, {MapVersion{3}, "a.test"});
-  resolver.offer(one_host_map(4, "nobody.invalid"), seconds(5), t0);
+  resolver.offer(one_host_map(4, "nobody.invalid"), seconds(5), resolver_start);
   EXPECT_EQ(resolver.host(), "");
   EXPECT_EQ(resolver.memory().host, "a.test");
 }
 
 TEST(Resolver, IsFreshForTheMaxAgeAndNotLonger) {
   Resolver resolver(Bucket{1}, {});
-  resolver.offer(one_host_map(1, "a.test"), seconds(5), t0);
-  EXPECT_TRUE(resolver.is_fresh(t0 + milliseconds(4999)));
-  EXPECT_FALSE(resolver.is_fresh(t0 + seconds(5)));
-  resolver.still_current(seconds(5), t0 + seconds(6));
-  EXPECT_TRUE(resolver.is_fresh(t0 + seconds(10)));
+  resolver.offer(one_host_map(1, "a.test"), seconds(5), resolver_start);
+  EXPECT_TRUE(resolver.is_fresh(resolver_start + milliseconds(4999)));
+  EXPECT_FALSE(resolver.is_fresh(resolver_start + seconds(5)));
+  resolver.still_current(seconds(5), resolver_start + seconds(6));
+  EXPECT_TRUE(resolver.is_fresh(resolver_start + seconds(10)));
   resolver.distrust();
-  EXPECT_FALSE(resolver.is_fresh(t0 + seconds(10)));
+  EXPECT_FALSE(resolver.is_fresh(resolver_start + seconds(10)));
 }
 
 TEST(Resolver, LooksAgainAfterTenSecondsOrAfterALongerMaxAge) {
   Resolver resolver(Bucket{1}, {});
-  resolver.offer(one_host_map(1, "a.test"), seconds(5), t0);
-  EXPECT_EQ(resolver.refresh_at(), t0 + seconds(10));
-  resolver.still_current(seconds(60), t0);
-  EXPECT_EQ(resolver.refresh_at(), t0 + seconds(60));
+  resolver.offer(one_host_map(1, "a.test"), seconds(5), resolver_start);
+  EXPECT_EQ(resolver.refresh_at(), resolver_start + seconds(10));
+  resolver.still_current(seconds(60), resolver_start);
+  EXPECT_EQ(resolver.refresh_at(), resolver_start + seconds(60));
 }
 
 TEST(MaxAge, IsReadFromTheHeaderAndBounded) {

@@ -8,7 +8,7 @@
 namespace tandem::net {
 namespace {
 
-const TimePoint kStart{std::chrono::hours(1000)};
+const TimePoint kWheelStart{std::chrono::hours(1000)};
 constexpr Duration kSlot{1 << 24};
 
 struct Node : TimerNode {
@@ -27,12 +27,12 @@ int expire(TimerWheel& wheel, TimePoint now) {
 TEST(TimerWheel, FiresAtItsTimeNotBeforeAndAtMostASlotLate) {
   for (const Duration wait : {Duration{1}, Duration(milliseconds(1)), kSlot, kSlot + Duration{1}, Duration(seconds(5)),
                               Duration(seconds(67)), Duration(seconds(69)), Duration(std::chrono::hours(30))}) {
-    TimerWheel wheel(kStart);
+    TimerWheel wheel(kWheelStart);
     Node node;
-    const TimePoint due = kStart + wait;
+    const TimePoint due = kWheelStart + wait;
     wheel.set(node, due);
     // As the loop does: asleep until the wheel wants to be called.
-    TimePoint now = kStart;
+    TimePoint now = kWheelStart;
     for (int i = 0; i < 10'000 && node.fired == 0; ++i) {
       ASSERT_NE(wheel.next(), kNever);
       now = std::max(now, wheel.next());
@@ -46,14 +46,14 @@ TEST(TimerWheel, FiresAtItsTimeNotBeforeAndAtMostASlotLate) {
 }
 
 TEST(TimerWheel, ForgetsWhatIsCancelledAndMovesWhatIsSetAgain) {
-  TimerWheel wheel(kStart);
+  TimerWheel wheel(kWheelStart);
   Node a, b;
-  wheel.set(a, kStart + seconds(1));
-  wheel.set(b, kStart + seconds(1));
+  wheel.set(a, kWheelStart + seconds(1));
+  wheel.set(b, kWheelStart + seconds(1));
   wheel.cancel(a);
-  wheel.set(b, kStart + seconds(3));
-  EXPECT_EQ(expire(wheel, kStart + seconds(2)), 0);
-  EXPECT_EQ(expire(wheel, kStart + seconds(4)), 1);
+  wheel.set(b, kWheelStart + seconds(3));
+  EXPECT_EQ(expire(wheel, kWheelStart + seconds(2)), 0);
+  EXPECT_EQ(expire(wheel, kWheelStart + seconds(4)), 1);
   EXPECT_EQ(a.fired, 0);
   EXPECT_FALSE(a.armed());
   wheel.set(a, kNever);
@@ -61,43 +61,43 @@ TEST(TimerWheel, ForgetsWhatIsCancelledAndMovesWhatIsSetAgain) {
 }
 
 TEST(TimerWheel, ServesManyOfOneSlotInOneCall) {
-  TimerWheel wheel(kStart);
+  TimerWheel wheel(kWheelStart);
   std::vector<Node> nodes(1000);
-  for (Node& node : nodes) wheel.set(node, kStart + seconds(30));
-  EXPECT_EQ(expire(wheel, kStart + seconds(29)), 0);
-  EXPECT_EQ(expire(wheel, kStart + seconds(30) + kSlot), 1000);
+  for (Node& node : nodes) wheel.set(node, kWheelStart + seconds(30));
+  EXPECT_EQ(expire(wheel, kWheelStart + seconds(29)), 0);
+  EXPECT_EQ(expire(wheel, kWheelStart + seconds(30) + kSlot), 1000);
 }
 
 TEST(TimerWheel, LetsACallbackSetAndCancelOthers) {
-  TimerWheel wheel(kStart);
+  TimerWheel wheel(kWheelStart);
   Node a, b, c;
-  wheel.set(a, kStart + seconds(1));
-  wheel.set(b, kStart + seconds(1));
+  wheel.set(a, kWheelStart + seconds(1));
+  wheel.set(b, kWheelStart + seconds(1));
   std::vector<TimerNode*> seen;
-  wheel.expire(kStart + seconds(2), [&](TimerNode& node) {
+  wheel.expire(kWheelStart + seconds(2), [&](TimerNode& node) {
     seen.push_back(&node);
     wheel.cancel(&node == &a ? b : a);
-    wheel.set(c, kStart + seconds(2) + milliseconds(1));
+    wheel.set(c, kWheelStart + seconds(2) + milliseconds(1));
   });
   EXPECT_EQ(seen.size(), 1u);
-  EXPECT_EQ(expire(wheel, kStart + seconds(3)), 1);
+  EXPECT_EQ(expire(wheel, kWheelStart + seconds(3)), 1);
   EXPECT_EQ(c.fired, 1);
 }
 
 TEST(TimerWheel, SurvivesALongSleep) {
-  TimerWheel wheel(kStart);
+  TimerWheel wheel(kWheelStart);
   std::vector<Node> nodes(100);
-  for (std::size_t i = 0; i < nodes.size(); ++i) wheel.set(nodes[i], kStart + seconds(i * 3));
-  EXPECT_EQ(expire(wheel, kStart + std::chrono::hours(10)), 100);
+  for (std::size_t i = 0; i < nodes.size(); ++i) wheel.set(nodes[i], kWheelStart + seconds(i * 3));
+  EXPECT_EQ(expire(wheel, kWheelStart + std::chrono::hours(10)), 100);
   EXPECT_EQ(wheel.next(), kNever);
 }
 
 TEST(TimerWheel, AgreesWithASortedListOverRandomUse) {
   std::mt19937 random(7);
-  TimerWheel wheel(kStart);
+  TimerWheel wheel(kWheelStart);
   std::vector<Node> nodes(200);
   std::vector<TimePoint> due(nodes.size(), kNever);
-  TimePoint now = kStart;
+  TimePoint now = kWheelStart;
   for (int step = 0; step < 20'000; ++step) {
     const std::size_t i = random() % nodes.size();
     switch (random() % 4) {

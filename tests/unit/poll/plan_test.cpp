@@ -15,13 +15,13 @@ Fault fault(FetchCause cause, bool retryable = true) {
   return f;
 }
 
-struct Bench {
+struct PlanBench {
   SeededRandom chance{7};
   TimePoint now{seconds(1000)};
   PollSettings settings;
   PollPlan plan{settings, chance, now};
 
-  explicit Bench(PollSettings s = {}) : settings(s), plan(s, chance, now) {}
+  explicit PlanBench(PollSettings s = {}) : settings(s), plan(s, chance, now) {}
 
   void to_next() { now = std::max(now, plan.next_step()); }
   Duration begin() {
@@ -45,14 +45,14 @@ struct Bench {
 };
 
 TEST(PollPlan, FetchesAtOnceAtBoot) {
-  Bench b;
+  PlanBench b;
   EXPECT_EQ(b.plan.next_step(), b.now);
   EXPECT_EQ(b.begin(), seconds(3));
   EXPECT_EQ(b.plan.next_step(), kNever);
 }
 
 TEST(PollPlan, WaitsAQuarterSecondDoublingToTwoAtBootWhateverTheFault) {
-  Bench b;
+  PlanBench b;
   for (const auto& [f, want] : {std::pair{fault(FetchCause::http_4xx, false), 250},
                                 {fault(FetchCause::parse, false), 500},
                                 {fault(FetchCause::dns), 1000},
@@ -67,7 +67,7 @@ TEST(PollPlan, WaitsAQuarterSecondDoublingToTwoAtBootWhateverTheFault) {
 TEST(PollPlan, GivesUpAtTheBootTimeoutNotBefore) {
   PollSettings s;
   s.boot_timeout = seconds(4);
-  Bench b(s);
+  PlanBench b(s);
   const TimePoint begun = b.now;
   for (int i = 0; i < 100; ++i) {
     b.to_next();
@@ -87,12 +87,12 @@ TEST(PollPlan, GivesUpAtTheBootTimeoutNotBefore) {
 TEST(PollPlan, ClipsTheLastBootAttemptToTheTimeThatIsLeft) {
   PollSettings s;
   s.boot_timeout = seconds(1);
-  Bench b(s);
+  PlanBench b(s);
   EXPECT_EQ(b.begin(), seconds(1));
 }
 
 TEST(PollPlan, PollsEachIntervalWithinTenPercentFromBeginToBegin) {
-  Bench b;
+  PlanBench b;
   TimePoint begun = b.now;
   b.boot();
   Duration least = seconds(99), most{};
@@ -112,7 +112,7 @@ TEST(PollPlan, PollsEachIntervalWithinTenPercentFromBeginToBegin) {
 TEST(PollPlan, NeverOverlapsAPollThatOutlastsTheInterval) {
   PollSettings s;
   s.interval = seconds(5);
-  Bench b(s);
+  PlanBench b(s);
   b.boot();
   b.attempt(fault(FetchCause::timeout), seconds(3));
   b.attempt(fault(FetchCause::timeout), seconds(3));
@@ -121,7 +121,7 @@ TEST(PollPlan, NeverOverlapsAPollThatOutlastsTheInterval) {
 }
 
 TEST(PollPlan, CountsAPollOnceAfterAllItsAttempts) {
-  Bench b;
+  PlanBench b;
   b.boot();
   EXPECT_FALSE(b.attempt(fault(FetchCause::timeout)).failed);
   EXPECT_FALSE(b.attempt(fault(FetchCause::connect)).failed);
@@ -131,7 +131,7 @@ TEST(PollPlan, CountsAPollOnceAfterAllItsAttempts) {
 }
 
 TEST(PollPlan, CountsAbsorbedRetriesApart) {
-  Bench b;
+  PlanBench b;
   b.boot();
   b.attempt(fault(FetchCause::timeout));
   b.attempt(fault(FetchCause::timeout));
@@ -143,14 +143,14 @@ TEST(PollPlan, CountsAbsorbedRetriesApart) {
 }
 
 TEST(PollPlan, DoesNotRetryWhatCannotHeal) {
-  Bench b;
+  PlanBench b;
   b.boot();
   EXPECT_EQ(b.attempt(fault(FetchCause::http_4xx, false)).failed, FetchCause::http_4xx);
   EXPECT_EQ(b.attempt(fault(FetchCause::parse, false)).failed, FetchCause::parse);
 }
 
 TEST(PollPlan, TellsAStreakAtItsStartOnceAMinuteAndAtItsEnd) {
-  Bench b;
+  PlanBench b;
   b.boot();
   b.to_next();
   const TimePoint begun = b.now;
@@ -184,7 +184,7 @@ TEST(PollPlan, TellsAStreakAtItsStartOnceAMinuteAndAtItsEnd) {
 }
 
 TEST(PollPlan, HoldsTheLatestFaultOfAStreakAndRemembersItAfter) {
-  Bench b;
+  PlanBench b;
   EXPECT_FALSE(b.plan.failing(b.now));
   b.boot();
   b.failing_poll(FetchCause::connect);
@@ -206,7 +206,7 @@ TEST(PollPlan, HoldsTheLatestFaultOfAStreakAndRemembersItAfter) {
 }
 
 TEST(PollPlan, AgesFromTheLastSuccess) {
-  Bench b;
+  PlanBench b;
   b.boot();
   const TimePoint good = b.now;
   b.failing_poll();
@@ -214,7 +214,7 @@ TEST(PollPlan, AgesFromTheLastSuccess) {
 }
 
 TEST(PollPlan, CountsNoFetchErrorForAMapOlderThanTheFloor) {
-  Bench b;
+  PlanBench b;
   Fault older;
   older.detail = "version 9 is older than 10";
   const auto ended = b.attempt(older);

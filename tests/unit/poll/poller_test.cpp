@@ -37,7 +37,7 @@ struct Counting : Observer {
 };
 
 // A poller on a real loop, with the relay's rule for versions.
-struct Bench {
+struct PollerBench {
   boost::asio::io_context loop;
   SeededRandom chance{1};
   Counting observer;
@@ -48,7 +48,7 @@ struct Bench {
   std::optional<std::optional<std::string>> boot;
   std::unique_ptr<Poller> poller;
 
-  Bench() {
+  PollerBench() {
     settings.interval = milliseconds(60);
     settings.fetch_timeout = milliseconds(300);
     settings.boot_timeout = seconds(5);
@@ -82,7 +82,7 @@ struct Bench {
 TEST(Poller, BootsOverHttpsAndGoesOnPolling) {
   const TestCertificate certificate("DNS:localhost,IP:127.0.0.1");
   ScriptedOrigin origin(serves(http_answer(map_text(1))), &certificate);
-  Bench b;
+  PollerBench b;
   b.start(origin.url("localhost"), certificate.path());
   ASSERT_TRUE(b.until([&] { return b.boot.has_value(); }));
   EXPECT_FALSE(*b.boot) << **b.boot;
@@ -95,7 +95,7 @@ TEST(Poller, BootsOverHttpsAndGoesOnPolling) {
 
 TEST(Poller, FetchesEachTimeOnAFreshConnection) {
   ScriptedOrigin origin(serves(http_answer(map_text(1))));
-  Bench b;
+  PollerBench b;
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return origin.connections() >= 4; }));
   EXPECT_NEAR(static_cast<double>(origin.heads().size()), origin.connections(), 1);
@@ -103,7 +103,7 @@ TEST(Poller, FetchesEachTimeOnAFreshConnection) {
 
 TEST(Poller, TriesAgainAtBootOnAnyFailure) {
   ScriptedOrigin origin(serves(http_answer("", "404 Not Found")));
-  Bench b;
+  PollerBench b;
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return b.observer.failed["http_4xx"] == 2; }));
   EXPECT_FALSE(b.boot);
@@ -116,7 +116,7 @@ TEST(Poller, TriesAgainAtBootOnAnyFailure) {
 
 TEST(Poller, NamesTheCauseWhenTheBootTimeIsOver) {
   ScriptedOrigin origin(serves(http_answer(map_text(9))));
-  Bench b;
+  PollerBench b;
   b.settings.boot_timeout = milliseconds(700);
   b.floor = 10;
   b.start(origin.url());
@@ -132,7 +132,7 @@ TEST(Poller, GivesUpInTimeWhenTheOriginHangs) {
     char c = 0;
     ::recv(peer.fd(), &c, 1, 0);
   });
-  Bench b;
+  PollerBench b;
   b.settings.boot_timeout = milliseconds(400);
   b.settings.fetch_timeout = seconds(60);
   b.start(origin.url());
@@ -149,7 +149,7 @@ TEST(Poller, SendsTheEtagOfAnAcceptedMapAndTakes304AsSuccess) {
     else
       peer.send(http_answer(map_text(1), "200 OK", "ETag: \"v1\"\r\n"));
   });
-  Bench b;
+  PollerBench b;
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return origin.heads().size() >= 4; }));
   EXPECT_EQ(b.offered, 1);
@@ -159,7 +159,7 @@ TEST(Poller, SendsTheEtagOfAnAcceptedMapAndTakes304AsSuccess) {
 
 TEST(Poller, NeverSendsTheEtagOfARefusedMap) {
   ScriptedOrigin origin(serves(http_answer(map_text(1), "200 OK", "ETag: \"good\"\r\n")));
-  Bench b;
+  PollerBench b;
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return b.held == 1u; }));
   origin.script(serves(http_answer(R"({"version":2,"ranges":[]})", "200 OK", "ETag: \"bad\"\r\n")));
@@ -174,7 +174,7 @@ TEST(Poller, NeverSendsTheEtagOfARefusedMap) {
 
 TEST(Poller, CountsA304NobodyAskedFor) {
   ScriptedOrigin origin(serves(http_answer(map_text(1))));
-  Bench b;
+  PollerBench b;
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return b.held == 1u; }));
   origin.script(serves("HTTP/1.1 304 Not Modified\r\n\r\n"));
@@ -184,7 +184,7 @@ TEST(Poller, CountsA304NobodyAskedFor) {
 TEST(Poller, RetriesWithinAPollAndCountsThemApart) {
   int n = 0;
   ScriptedOrigin origin(serves(http_answer(map_text(1))));
-  Bench b;
+  PollerBench b;
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return b.held == 1u; }));
   origin.script([&n](const std::string&, OriginPeer& peer) {
@@ -196,7 +196,7 @@ TEST(Poller, RetriesWithinAPollAndCountsThemApart) {
 
 TEST(Poller, NamesAMapThatIsTooLarge) {
   ScriptedOrigin origin(serves(http_answer(map_text(1))));
-  Bench b;
+  PollerBench b;
   b.settings.fetch_timeout = seconds(3);
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return b.held == 1u; }));
@@ -209,7 +209,7 @@ TEST(Poller, NamesAMapThatIsTooLarge) {
 
 TEST(Poller, OffersNothingAfterStop) {
   ScriptedOrigin origin(serves(http_answer(map_text(1))));
-  Bench b;
+  PollerBench b;
   b.start(origin.url());
   ASSERT_TRUE(b.until([&] { return b.held == 1u; }));
   b.poller->stop();

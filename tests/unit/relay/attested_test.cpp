@@ -7,7 +7,7 @@ namespace tandem::relay::test {
 namespace {
 
 namespace mint = protocol::mint;
-const RoomName kRoom = room_in(7, 1);
+const RoomName kAttestedRoom = room_in(7, 1);
 
 struct Device {
   mint::Key key = mint::new_key();
@@ -65,26 +65,26 @@ Answer enroll(World& w, const RoomName& room, const std::string& tok, const Devi
 
 TEST(Tickets, LetOnePhoneInOnceAndAMacNeedsNone) {
   World w(attested_settings());
-  const SocketId mac = w.join(kRoom, Role::mac, {"any sig is ignored", std::nullopt});
+  const SocketId mac = w.join(kAttestedRoom, Role::mac, {"any sig is ignored", std::nullopt});
   EXPECT_TRUE(w.clients[mac].admitted);
   EXPECT_EQ(w.seen.of<observed::Admitted>().back().via, Via::park);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::phone), CloseReason::ticket_required);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::phone, {"c2ln", std::nullopt}), CloseReason::ticket_required);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::phone, {std::nullopt, ""}), CloseReason::bad_ticket);
-  const std::string t = ticket(w, kRoom, Device());
+  EXPECT_REFUSED(w, w.join(kAttestedRoom, Role::phone), CloseReason::ticket_required);
+  EXPECT_REFUSED(w, w.join(kAttestedRoom, Role::phone, {"c2ln", std::nullopt}), CloseReason::ticket_required);
+  EXPECT_REFUSED(w, w.join(kAttestedRoom, Role::phone, {std::nullopt, ""}), CloseReason::bad_ticket);
+  const std::string t = ticket(w, kAttestedRoom, Device());
   EXPECT_EQ(base64_decode(t)->size(), 24u);
   EXPECT_REFUSED(w, w.join(room_in(7, 2), Role::phone, {std::nullopt, t}), CloseReason::bad_ticket);
-  EXPECT_TRUE(w.clients[w.join(kRoom, Role::phone, {std::nullopt, t})].admitted);
+  EXPECT_TRUE(w.clients[w.join(kAttestedRoom, Role::phone, {std::nullopt, t})].admitted);
   EXPECT_EQ(w.seen.of<observed::Admitted>().back().via, Via::ticket);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::phone, {std::nullopt, t}), CloseReason::bad_ticket);
+  EXPECT_REFUSED(w, w.join(kAttestedRoom, Role::phone, {std::nullopt, t}), CloseReason::bad_ticket);
 }
 
 TEST(Tickets, AreSpentByTheAttemptWhateverFollows) {
   World w(attested_settings());
-  const std::string t = ticket(w, kRoom, Device());
-  EXPECT_REFUSED(w, w.join(kRoom, Role::phone, {std::nullopt, t}), CloseReason::mac_offline);
-  w.join(kRoom, Role::mac);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::phone, {std::nullopt, t}), CloseReason::bad_ticket);
+  const std::string t = ticket(w, kAttestedRoom, Device());
+  EXPECT_REFUSED(w, w.join(kAttestedRoom, Role::phone, {std::nullopt, t}), CloseReason::mac_offline);
+  w.join(kAttestedRoom, Role::mac);
+  EXPECT_REFUSED(w, w.join(kAttestedRoom, Role::phone, {std::nullopt, t}), CloseReason::bad_ticket);
 }
 
 TEST(Tickets, OfTwoSocketsWithOneTicketOneWinsTenThousandTimes) {
@@ -113,8 +113,8 @@ TEST(Tickets, OfTwoSocketsWithOneTicketOneWinsTenThousandTimes) {
 TEST(Tickets, AreCappedAtSixteenPerRoom) {
   World w(attested_settings());
   const Device device;
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(attest(w, kRoom, device).status, 200);
-  const Answer a = attest(w, kRoom, device);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(attest(w, kAttestedRoom, device).status, 200);
+  const Answer a = attest(w, kAttestedRoom, device);
   EXPECT_EQ(a.status, 429);
   EXPECT_EQ(a.error(), "too many outstanding tickets");
   EXPECT_GE(a.retry_after, 1u);
@@ -123,16 +123,16 @@ TEST(Tickets, AreCappedAtSixteenPerRoom) {
 
 TEST(Attestations, ErrorsComeInTheOrderOfTheContract) {
   World off;
-  EXPECT_EQ(off.ask(kRoom, Endpoint::attest, nlohmann::json::object()).error(), "attestation disabled");
+  EXPECT_EQ(off.ask(kAttestedRoom, Endpoint::attest, nlohmann::json::object()).error(), "attestation disabled");
   World w(attested_settings());
   using nlohmann::json;
-  EXPECT_EQ(w.ask(kRoom, Endpoint::attest, {{"challenge", "x"}}).error(), "missing fields");
-  EXPECT_EQ(w.ask(kRoom, Endpoint::attest, {{"challenge", "x"}, {"attestationObject", ""}}).error(), "bad challenge");
-  const Bytes c = w.challenge(kRoom);
+  EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, {{"challenge", "x"}}).error(), "missing fields");
+  EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, {{"challenge", "x"}, {"attestationObject", ""}}).error(), "bad challenge");
+  const Bytes c = w.challenge(kAttestedRoom);
   const json bad_base64 = {{"challenge", base64_encode(c)}, {"attestationObject", "A"}};
-  EXPECT_EQ(w.ask(kRoom, Endpoint::attest, bad_base64).error(), "attestation rejected");
-  EXPECT_EQ(w.ask(kRoom, Endpoint::attest, bad_base64).error(), "bad challenge") << "spent all the same";
-  EXPECT_EQ(attest(w, kRoom, Device(), false).error(), "attestation rejected");
+  EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, bad_base64).error(), "attestation rejected");
+  EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, bad_base64).error(), "bad challenge") << "spent all the same";
+  EXPECT_EQ(attest(w, kAttestedRoom, Device(), false).error(), "attestation rejected");
   EXPECT_EQ(w.seen.of<observed::Attest>().back().detail, "wrong_app");
 }
 
@@ -140,7 +140,7 @@ TEST(Attestations, AreAllRejectedWhereNoAppIsNamed) {
   Settings s = attested_settings();
   s.attest_configured = false;
   World w(s);
-  const Answer a = attest(w, kRoom, Device());
+  const Answer a = attest(w, kAttestedRoom, Device());
   EXPECT_EQ(a.status, 403);
   EXPECT_EQ(a.error(), "attestation rejected");
   EXPECT_TRUE(w.attestations.empty());
@@ -148,9 +148,9 @@ TEST(Attestations, AreAllRejectedWhereNoAppIsNamed) {
 
 TEST(Attestations, ThatTheWorkerHasNoRoomForAreToldToComeAgain) {
   World w(attested_settings());
-  const Bytes c = w.challenge(kRoom);
+  const Bytes c = w.challenge(kAttestedRoom);
   const nlohmann::json body = {{"challenge", base64_encode(c)}, {"attestationObject", "AAAA"}};
-  const RequestId id = w.post(kRoom, Endpoint::attest, body.dump());
+  const RequestId id = w.post(kAttestedRoom, Endpoint::attest, body.dump());
   w.feed(event::AttestationVerified{id, std::nullopt, event::kAttestationBusy});
   EXPECT_EQ(w.answers[id].status, 503);
   EXPECT_EQ(w.answers[id].error(), "capacity");
@@ -158,9 +158,9 @@ TEST(Attestations, ThatTheWorkerHasNoRoomForAreToldToComeAgain) {
 
 TEST(Attestations, ThatTheWorkerNeverFinishesAreToldToComeAgain) {
   World w(attested_settings());
-  const Bytes c = w.challenge(kRoom);
+  const Bytes c = w.challenge(kAttestedRoom);
   const nlohmann::json body = {{"challenge", base64_encode(c)}, {"attestationObject", "AAAA"}};
-  const RequestId id = w.post(kRoom, Endpoint::attest, body.dump());
+  const RequestId id = w.post(kAttestedRoom, Endpoint::attest, body.dump());
   w.pass(seconds(10));
   EXPECT_EQ(w.answers[id].status, 503);
   EXPECT_EQ(w.answers[id].retry_after, 1u);
@@ -170,9 +170,9 @@ TEST(Attestations, ThatTheWorkerNeverFinishesAreToldToComeAgain) {
 
 TEST(Attestations, WhoseClientLeftAreDropped) {
   World w(attested_settings());
-  const Bytes c = w.challenge(kRoom);
+  const Bytes c = w.challenge(kAttestedRoom);
   const nlohmann::json body = {{"challenge", base64_encode(c)}, {"attestationObject", "AAAA"}};
-  const RequestId id = w.post(kRoom, Endpoint::attest, body.dump());
+  const RequestId id = w.post(kAttestedRoom, Endpoint::attest, body.dump());
   w.feed(event::RequestGone{id});
   w.feed(event::AttestationVerified{id, Device().attested(), {}});
   EXPECT_FALSE(w.answers.contains(id));
@@ -181,24 +181,24 @@ TEST(Attestations, WhoseClientLeftAreDropped) {
 TEST(Assertions, RegisterTheKeyOfTheTicketAndNoOther) {
   World w(attested_settings());
   const Device device, other;
-  const std::string tok = token(w, kRoom, device);
-  EXPECT_EQ(enroll(w, kRoom, tok, other, 1).error(), "assertion rejected: bad signature");
-  EXPECT_EQ(enroll(w, kRoom, tok, device, 1).status, 200) << "a failed assertion spends no token";
-  EXPECT_EQ(w.stored.at(kRoom).registrant, device.attested().id);
+  const std::string tok = token(w, kAttestedRoom, device);
+  EXPECT_EQ(enroll(w, kAttestedRoom, tok, other, 1).error(), "assertion rejected: bad signature");
+  EXPECT_EQ(enroll(w, kAttestedRoom, tok, device, 1).status, 200) << "a failed assertion spends no token";
+  EXPECT_EQ(w.stored.at(kAttestedRoom).registrant, device.attested().id);
   EXPECT_EQ(w.counters.at(device.attested().id), 1u);
 }
 
 TEST(Assertions, ErrorsComeInTheOrderOfTheContract) {
   World w(attested_settings());
   const Device device;
-  const std::string tok = token(w, kRoom, device), v = JoinKey().verifier_b64();
+  const std::string tok = token(w, kAttestedRoom, device), v = JoinKey().verifier_b64();
   using nlohmann::json;
-  const auto error = [&](const json& body) { return w.ask(kRoom, Endpoint::register_, body).error(); };
+  const auto error = [&](const json& body) { return w.ask(kAttestedRoom, Endpoint::register_, body).error(); };
   EXPECT_EQ(error({{"registrationToken", tok}, {"verifier", v}}), "assertion required");
   EXPECT_EQ(error({{"registrationToken", tok}, {"verifier", v}, {"challenge", ""}}), "assertion required");
   EXPECT_EQ(error({{"registrationToken", tok}, {"verifier", v}, {"challenge", ""}, {"assertion", ""}}),
             "bad challenge");
-  const std::string c = base64_encode(w.challenge(kRoom));
+  const std::string c = base64_encode(w.challenge(kAttestedRoom));
   EXPECT_TRUE(error({{"registrationToken", tok}, {"verifier", v}, {"challenge", c}, {"assertion", "A"}})
                   .starts_with("assertion rejected: "));
   EXPECT_EQ(error({{"registrationToken", tok}, {"verifier", v}, {"challenge", c}, {"assertion", "A"}}),
@@ -207,19 +207,19 @@ TEST(Assertions, ErrorsComeInTheOrderOfTheContract) {
 
 TEST(Assertions, AnUnattestedTokenRegistersNothingOnceAttestationIsRequired) {
   World w;
-  w.join(kRoom, Role::mac);
-  const SocketId phone = w.join(kRoom, Role::phone);
+  w.join(kAttestedRoom, Role::mac);
+  const SocketId phone = w.join(kAttestedRoom, Role::phone);
   const std::string tok = w.clients[phone].last()["registrationToken"];
   w.feed(event::SettingsChanged{attested_settings()});
-  EXPECT_EQ(enroll(w, kRoom, tok, Device(), 1).error(), "token not attested");
+  EXPECT_EQ(enroll(w, kAttestedRoom, tok, Device(), 1).error(), "token not attested");
 }
 
 TEST(Counters, StrictlyIncreasePerKeyOverAllRoomsFromOne) {
   World w(attested_settings());
   const Device device;
-  std::string tok = token(w, kRoom, device);
-  EXPECT_EQ(enroll(w, kRoom, tok, device, 0).error(), "stale assertion");
-  EXPECT_EQ(enroll(w, kRoom, tok, device, 100).status, 200);
+  std::string tok = token(w, kAttestedRoom, device);
+  EXPECT_EQ(enroll(w, kAttestedRoom, tok, device, 0).error(), "stale assertion");
+  EXPECT_EQ(enroll(w, kAttestedRoom, tok, device, 100).status, 200);
   const RoomName second = room_in(9, 2);
   tok = token(w, second, device);
   for (const std::uint32_t n : {100u, 99u, 1u}) EXPECT_EQ(enroll(w, second, tok, device, n).error(), "stale assertion");
@@ -229,12 +229,12 @@ TEST(Counters, StrictlyIncreasePerKeyOverAllRoomsFromOne) {
 TEST(Counters, AreRememberedByTheStoreWhenMemoryHasForgotten) {
   World w(attested_settings());
   const Device device;
-  EXPECT_EQ(enroll(w, kRoom, token(w, kRoom, device), device, 9).status, 200);
+  EXPECT_EQ(enroll(w, kAttestedRoom, token(w, kAttestedRoom, device), device, 9).status, 200);
   World later(attested_settings());
   later.counters = w.counters;
-  const std::string tok = token(later, kRoom, device);
-  EXPECT_EQ(enroll(later, kRoom, tok, device, 9).error(), "stale assertion");
-  EXPECT_EQ(enroll(later, kRoom, tok, device, 10).status, 200);
+  const std::string tok = token(later, kAttestedRoom, device);
+  EXPECT_EQ(enroll(later, kAttestedRoom, tok, device, 9).error(), "stale assertion");
+  EXPECT_EQ(enroll(later, kAttestedRoom, tok, device, 10).status, 200);
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 namespace tandem::relay::test {
 namespace {
 
-const RoomName kRoom = room_in(7, 1);
+const RoomName kBoxRoom = room_in(7, 1);
 constexpr ClientKey kAlice{{4, 10, 0, 0, 1}}, kBob{{4, 10, 0, 0, 2}};
 
-Charge upgrade(World& w, const ClientKey& c, const RoomName& room = kRoom) {
+Charge upgrade(World& w, const ClientKey& c, const RoomName& room = kBoxRoom) {
   return w.relay.charge(RequestKind::upgrade, room, c, w.now);
 }
 
@@ -23,9 +23,9 @@ TEST(Rates, AreKeptPerClientAndKind) {
   EXPECT_EQ(c.refused, RejectReason::rate_limited);
   EXPECT_EQ(c.retry_after_seconds, 60u);
   EXPECT_FALSE(upgrade(w, kBob).refused);
-  for (int i = 0; i < 2; ++i) EXPECT_FALSE(w.relay.charge(RequestKind::attest, kRoom, kAlice, w.now).refused);
-  EXPECT_EQ(w.relay.charge(RequestKind::attest, kRoom, kAlice, w.now).refused, RejectReason::rate_limited);
-  for (int i = 0; i < 9; ++i) EXPECT_FALSE(w.relay.charge(RequestKind::other_post, kRoom, kAlice, w.now).refused);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(w.relay.charge(RequestKind::attest, kBoxRoom, kAlice, w.now).refused);
+  EXPECT_EQ(w.relay.charge(RequestKind::attest, kBoxRoom, kAlice, w.now).refused, RejectReason::rate_limited);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(w.relay.charge(RequestKind::other_post, kBoxRoom, kAlice, w.now).refused);
   w.pass(milliseconds(59500));
   EXPECT_EQ(upgrade(w, kAlice).retry_after_seconds, 1u);
   w.pass(milliseconds(500));
@@ -64,9 +64,9 @@ TEST(Ceilings, OfSocketsHoldForEverybody) {
   Settings s = open_settings();
   s.sockets = 2;
   World w(s);
-  w.join(kRoom, Role::mac);
+  w.join(kBoxRoom, Role::mac);
   EXPECT_FALSE(upgrade(w, kBob).refused);
-  w.join(kRoom, Role::phone);
+  w.join(kBoxRoom, Role::phone);
   EXPECT_EQ(upgrade(w, kBob).refused, RejectReason::capacity);
 }
 
@@ -85,7 +85,7 @@ TEST(Egress, AlertsOnceAtEachMarkAndHardRefusesNewRooms) {
   Settings s = open_settings();
   s.egress_per_month = Settings::Egress{1000, true};
   World w(s);
-  w.join(kRoom, Role::mac);
+  w.join(kBoxRoom, Role::mac);
   w.relay.count_egress(799);
   w.pass(seconds(2));
   EXPECT_TRUE(w.seen.of<observed::EgressAlert>().empty());
@@ -171,7 +171,7 @@ TEST(Shedding, StopsWhenTheSamplerFallsSilent) {
 TEST(Reload, TakesEffectWithoutDroppingASocket) {
   World w;
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kBoxRoom, key);
   Settings s = open_settings();
   s.established_idle = std::chrono::minutes(30);
   s.attest_required = true;
@@ -189,14 +189,14 @@ TEST(Reload, TakesEffectWithoutDroppingASocket) {
 TEST(Explain, SaysWhyAJoinWouldBeRefused) {
   World w(attested_settings());
   using V = std::vector<std::string>;
-  Explanation x = w.relay.explain(kRoom, w.now);
-  EXPECT_EQ(x.tag, kRoom.tag());
+  Explanation x = w.relay.explain(kBoxRoom, w.now);
+  EXPECT_EQ(x.tag, kBoxRoom.tag());
   EXPECT_EQ(x.bucket, Bucket{7});
   EXPECT_EQ(x.state, "none");
   EXPECT_TRUE(x.mac_refusals.empty());
   EXPECT_EQ(x.phone_refusals, (V{"ticket required", "mac offline"}));
-  w.join(kRoom, Role::mac);
-  x = w.relay.explain(kRoom, w.now);
+  w.join(kBoxRoom, Role::mac);
+  x = w.relay.explain(kBoxRoom, w.now);
   EXPECT_EQ(x.state, "mac_only");
   EXPECT_EQ(x.phone_refusals, V{"ticket required"});
 }

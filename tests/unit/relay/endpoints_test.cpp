@@ -5,58 +5,58 @@
 namespace tandem::relay::test {
 namespace {
 
-const RoomName kRoom = room_in(7, 1);
+const RoomName kEndpointsRoom = room_in(7, 1);
 
 std::string token_of(World& w, SocketId phone) { return w.clients[phone].last()["registrationToken"]; }
 
 TEST(Challenges, AreCappedPerRoomAndLiveFiveMinutes) {
   World w;
-  const Bytes first = w.challenge(kRoom);
+  const Bytes first = w.challenge(kEndpointsRoom);
   EXPECT_EQ(first.size(), 32u);
-  for (int i = 0; i < 15; ++i) EXPECT_EQ(w.challenge(kRoom).size(), 32u);
-  const Answer a = w.ask(kRoom, Endpoint::attest_challenge, {});
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(w.challenge(kEndpointsRoom).size(), 32u);
+  const Answer a = w.ask(kEndpointsRoom, Endpoint::attest_challenge, {});
   EXPECT_EQ(a.status, 429);
   EXPECT_EQ(a.error(), "too many outstanding challenges");
   EXPECT_EQ(a.retry_after, 300u);
   EXPECT_EQ(w.challenge(room_in(7, 2)).size(), 32u);
   w.pass(seconds(299));
-  EXPECT_EQ(w.ask(kRoom, Endpoint::attest_challenge, {}).status, 429);
+  EXPECT_EQ(w.ask(kEndpointsRoom, Endpoint::attest_challenge, {}).status, 429);
   w.pass(seconds(1));
-  EXPECT_EQ(w.challenge(kRoom).size(), 32u);
+  EXPECT_EQ(w.challenge(kEndpointsRoom).size(), 32u);
 }
 
 TEST(Bodies, ThatAreNoObjectAreBadJsonButChallengesIgnoreTheirs) {
   World w;
   for (const char* body : {"", "[]", "null", "{", "{}{}"}) {
     for (const Endpoint e : {Endpoint::attest, Endpoint::register_, Endpoint::delete_}) {
-      const Answer a = w.answers[w.post(kRoom, e, body)];
+      const Answer a = w.answers[w.post(kEndpointsRoom, e, body)];
       EXPECT_EQ(a.status, 400);
       EXPECT_EQ(a.error(), "bad json");
     }
-    EXPECT_EQ(w.answers[w.post(kRoom, Endpoint::attest_challenge, body)].status, 200);
+    EXPECT_EQ(w.answers[w.post(kEndpointsRoom, Endpoint::attest_challenge, body)].status, 200);
   }
 }
 
 TEST(Register, FirstVerifierWinsAndLaterJoinsMustSign) {
   World w;
   const JoinKey key(1), other(2);
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
   EXPECT_EQ(w.clients[mac].peer, phone) << "the pair goes on";
   EXPECT_EQ(w.seen.of<observed::RoomEstablished>().size(), 1u);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::mac), CloseReason::signature_required);
-  EXPECT_REFUSED(w, w.join_signed(kRoom, Role::mac, other), CloseReason::bad_signature);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::mac, {"not base64!", std::nullopt}), CloseReason::bad_signature);
-  EXPECT_TRUE(w.clients[w.join_signed(kRoom, Role::mac, key)].admitted);
-  const SocketId phone2 = w.join_signed(kRoom, Role::phone, key);
-  EXPECT_EQ(w.register_key(kRoom, token_of(w, phone2), other).error(), "already registered");
-  EXPECT_EQ(w.stored.at(kRoom).verifier, key.verifier());
+  EXPECT_REFUSED(w, w.join(kEndpointsRoom, Role::mac), CloseReason::signature_required);
+  EXPECT_REFUSED(w, w.join_signed(kEndpointsRoom, Role::mac, other), CloseReason::bad_signature);
+  EXPECT_REFUSED(w, w.join(kEndpointsRoom, Role::mac, {"not base64!", std::nullopt}), CloseReason::bad_signature);
+  EXPECT_TRUE(w.clients[w.join_signed(kEndpointsRoom, Role::mac, key)].admitted);
+  const SocketId phone2 = w.join_signed(kEndpointsRoom, Role::phone, key);
+  EXPECT_EQ(w.register_key(kEndpointsRoom, token_of(w, phone2), other).error(), "already registered");
+  EXPECT_EQ(w.stored.at(kEndpointsRoom).verifier, key.verifier());
 }
 
 TEST(Register, ErrorsComeInTheOrderOfTheContract) {
   World w;
   const JoinKey key;
   using nlohmann::json;
-  const auto error = [&](const json& body) { return w.ask(kRoom, Endpoint::register_, body).error(); };
+  const auto error = [&](const json& body) { return w.ask(kEndpointsRoom, Endpoint::register_, body).error(); };
   EXPECT_EQ(error({{"registrationToken", "x"}}), "missing verifier");
   EXPECT_EQ(error({{"verifier", 5}}), "missing verifier");
   EXPECT_EQ(error({{"verifier", ""}}), "bad verifier");
@@ -70,35 +70,35 @@ TEST(Register, ErrorsComeInTheOrderOfTheContract) {
 
 TEST(Register, ATokenBelongsToItsRoomAndLivesFiveMinutes) {
   World w;
-  w.join(kRoom, Role::mac);
-  const std::string token = token_of(w, w.join(kRoom, Role::phone));
+  w.join(kEndpointsRoom, Role::mac);
+  const std::string token = token_of(w, w.join(kEndpointsRoom, Role::phone));
   EXPECT_EQ(w.register_key(room_in(7, 2), token, JoinKey()).error(), "bad token");
   w.pass(seconds(300));
-  EXPECT_EQ(w.register_key(kRoom, token, JoinKey()).error(), "bad token");
+  EXPECT_EQ(w.register_key(kEndpointsRoom, token, JoinKey()).error(), "bad token");
 }
 
 TEST(Register, TheOldestTokenGoesWhenSixteenLive) {
   World w;
   std::vector<std::string> tokens;
   for (int park = 0; park < 3; ++park) {
-    w.join(kRoom, Role::mac);
-    for (int i = 0; i < 7 && tokens.size() < 17; ++i) tokens.push_back(token_of(w, w.join(kRoom, Role::phone)));
+    w.join(kEndpointsRoom, Role::mac);
+    for (int i = 0; i < 7 && tokens.size() < 17; ++i) tokens.push_back(token_of(w, w.join(kEndpointsRoom, Role::phone)));
   }
   ASSERT_EQ(tokens.size(), 17u);
-  EXPECT_EQ(w.register_key(kRoom, tokens[0], JoinKey()).error(), "bad token");
-  EXPECT_EQ(w.register_key(kRoom, tokens[1], JoinKey()).status, 200);
+  EXPECT_EQ(w.register_key(kEndpointsRoom, tokens[0], JoinKey()).error(), "bad token");
+  EXPECT_EQ(w.register_key(kEndpointsRoom, tokens[1], JoinKey()).status, 200);
 }
 
 TEST(Register, ABurstHasOneWinnerThoughTheStoreIsSlow) {
   World w;
-  w.join(kRoom, Role::mac);
+  w.join(kEndpointsRoom, Role::mac);
   std::vector<std::string> tokens;
-  for (int i = 0; i < 6; ++i) tokens.push_back(token_of(w, w.join(kRoom, Role::phone)));
+  for (int i = 0; i < 6; ++i) tokens.push_back(token_of(w, w.join(kEndpointsRoom, Role::phone)));
   w.store_is_slow = true;
   std::vector<RequestId> ids;
   for (std::uint8_t i = 0; i < 6; ++i) {
     const nlohmann::json body = {{"registrationToken", tokens[i]}, {"verifier", JoinKey(i).verifier_b64()}};
-    ids.push_back(w.post(kRoom, Endpoint::register_, body.dump()));
+    ids.push_back(w.post(kEndpointsRoom, Endpoint::register_, body.dump()));
   }
   EXPECT_FALSE(w.answers.contains(ids[0])) << "no 200 before it is durable";
   for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(w.answers[ids[i]].error(), "already registered");
@@ -110,35 +110,35 @@ TEST(Register, WithoutAStoreItPromisesMemoryAndKeepsIt) {
   World w;
   w.store_works = false;
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
   w.leave(mac);
   w.pass(std::chrono::hours(1));
-  EXPECT_REFUSED(w, w.join(kRoom, Role::mac), CloseReason::signature_required);
-  EXPECT_TRUE(w.clients[w.join_signed(kRoom, Role::mac, key)].admitted);
+  EXPECT_REFUSED(w, w.join(kEndpointsRoom, Role::mac), CloseReason::signature_required);
+  EXPECT_TRUE(w.clients[w.join_signed(kEndpointsRoom, Role::mac, key)].admitted);
 }
 
 TEST(Register, HeldUnsignedPhonesAreTurnedAwayWhenTheRoomIsEstablished) {
   Settings s = open_settings();
   s.rendezvous = seconds(2);
   World w(s);
-  const SocketId mac = w.join(kRoom, Role::mac);
-  const std::string token = token_of(w, w.join(kRoom, Role::phone));
+  const SocketId mac = w.join(kEndpointsRoom, Role::mac);
+  const std::string token = token_of(w, w.join(kEndpointsRoom, Role::phone));
   w.leave(mac);
-  const SocketId held = w.join(kRoom, Role::phone);
+  const SocketId held = w.join(kEndpointsRoom, Role::phone);
   EXPECT_TRUE(w.clients[held].open());
-  EXPECT_EQ(w.register_key(kRoom, token, JoinKey()).status, 200);
+  EXPECT_EQ(w.register_key(kEndpointsRoom, token, JoinKey()).status, 200);
   EXPECT_REFUSED(w, held, CloseReason::signature_required);
 }
 
 TEST(Store, ProofsWaitForTheRoomButHelloesDoNot) {
   World w;
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
   w.leave(mac);
   w.pass(std::chrono::minutes(10));
-  EXPECT_FALSE(w.relay.explain(kRoom, w.now).known) << "the room left memory";
+  EXPECT_FALSE(w.relay.explain(kEndpointsRoom, w.now).known) << "the room left memory";
   w.store_is_slow = true;
-  const SocketId s = w.open(kRoom);
+  const SocketId s = w.open(kEndpointsRoom);
   EXPECT_EQ(w.hello(s, Role::mac).size(), 32u) << "the nonce comes whatever the room's state";
   w.say(s, "{}");
   EXPECT_EQ(w.clients[s].messages.size(), 1u);
@@ -148,14 +148,14 @@ TEST(Store, ProofsWaitForTheRoomButHelloesDoNot) {
 
 TEST(Store, RequestsWaitForTheRoomToo) {
   World w;
-  w.establish(kRoom, JoinKey(1));
+  w.establish(kEndpointsRoom, JoinKey(1));
   for (auto& [id, c] : w.clients) w.leave(id);
   w.pass(std::chrono::minutes(10));
   w.store_is_slow = true;
   const nlohmann::json body = {{"registrationToken", "x"}, {"verifier", JoinKey(2).verifier_b64()}};
-  const RequestId a = w.post(kRoom, Endpoint::register_, body.dump());
-  const RequestId b = w.post(kRoom, Endpoint::delete_, "{}");
-  const RequestId gone = w.post(kRoom, Endpoint::delete_, "{}");
+  const RequestId a = w.post(kEndpointsRoom, Endpoint::register_, body.dump());
+  const RequestId b = w.post(kEndpointsRoom, Endpoint::delete_, "{}");
+  const RequestId gone = w.post(kEndpointsRoom, Endpoint::delete_, "{}");
   w.feed(event::RequestGone{gone});
   EXPECT_FALSE(w.answers.contains(a) || w.answers.contains(b));
   w.answer_from_store();
@@ -167,9 +167,9 @@ TEST(Store, RequestsWaitForTheRoomToo) {
 TEST(Store, ARequestWaitsForItNoLongerThanItsTimeout) {
   World w;
   w.store_is_slow = true;
-  const RequestId first = w.post(kRoom, Endpoint::delete_, "{}");
+  const RequestId first = w.post(kEndpointsRoom, Endpoint::delete_, "{}");
   w.pass(seconds(4));
-  const RequestId second = w.post(kRoom, Endpoint::delete_, "{}");
+  const RequestId second = w.post(kEndpointsRoom, Endpoint::delete_, "{}");
   w.pass(seconds(6) - milliseconds(1));
   EXPECT_FALSE(w.answers.contains(first));
   w.pass(milliseconds(1));
@@ -186,39 +186,39 @@ TEST(Store, ARequestWaitsForItNoLongerThanItsTimeout) {
 TEST(Store, ThatNeverCommitsLeavesARegistrationToMemoryAndADeletionUnsure) {
   World w;
   const JoinKey key;
-  w.join(kRoom, Role::mac);
-  const std::string token = token_of(w, w.join(kRoom, Role::phone));
+  w.join(kEndpointsRoom, Role::mac);
+  const std::string token = token_of(w, w.join(kEndpointsRoom, Role::phone));
   w.store_is_slow = true;
   const nlohmann::json body = {{"registrationToken", token}, {"verifier", key.verifier_b64()}};
-  const RequestId registration = w.post(kRoom, Endpoint::register_, body.dump());
+  const RequestId registration = w.post(kEndpointsRoom, Endpoint::register_, body.dump());
   w.pass(seconds(9));
   EXPECT_FALSE(w.answers.contains(registration)) << "no 200 while it may still become durable";
   w.pass(seconds(1));
   EXPECT_EQ(w.answers[registration].status, 200);
   EXPECT_EQ(w.seen.of<observed::StateError>().size(), 1u);
-  EXPECT_REFUSED(w, w.join(kRoom, Role::mac), CloseReason::signature_required);
+  EXPECT_REFUSED(w, w.join(kEndpointsRoom, Role::mac), CloseReason::signature_required);
   w.answer_from_store();
 
   w.store_is_slow = true;
-  const Bytes c = w.challenge(kRoom);
-  const nlohmann::json deletion_body = {{"challenge", base64_encode(c)}, {"signature", key.deletion(c, kRoom)}};
-  const RequestId deletion = w.post(kRoom, Endpoint::delete_, deletion_body.dump());
+  const Bytes c = w.challenge(kEndpointsRoom);
+  const nlohmann::json deletion_body = {{"challenge", base64_encode(c)}, {"signature", key.deletion(c, kEndpointsRoom)}};
+  const RequestId deletion = w.post(kEndpointsRoom, Endpoint::delete_, deletion_body.dump());
   w.pass(seconds(10));
   EXPECT_EQ(w.answers[deletion].status, 500);
-  EXPECT_TRUE(w.clients[w.join(kRoom, Role::mac)].admitted) << "memory is wiped";
+  EXPECT_TRUE(w.clients[w.join(kEndpointsRoom, Role::mac)].admitted) << "memory is wiped";
 }
 
 TEST(Store, AnAnswerFromBeforeTheRoomWasForgottenIsNotBelieved) {
   World w;
   w.store_is_slow = true;
-  const SocketId first = w.open(kRoom);
+  const SocketId first = w.open(kEndpointsRoom);
   w.leave(first);
-  const SocketId second = w.open(kRoom);
+  const SocketId second = w.open(kEndpointsRoom);
   w.hello(second, Role::mac);
   w.say(second, "{}");
   ASSERT_EQ(w.from_store.size(), 2u);
   StoredRoom old{JoinKey().verifier(), std::nullopt, w.now.wall};
-  w.from_store[0] = event::RoomLoaded{kRoom, old};
+  w.from_store[0] = event::RoomLoaded{kEndpointsRoom, old};
   w.answer_from_store();
   EXPECT_TRUE(w.clients[second].admitted);
 }
@@ -226,15 +226,15 @@ TEST(Store, AnAnswerFromBeforeTheRoomWasForgottenIsNotBelieved) {
 TEST(Delete, ClosesEverybodyAndTheRoomPairsAgain) {
   World w;
   const JoinKey key(1), next(2);
-  const auto [mac, phone] = w.establish(kRoom, key);
-  const SocketId knocking = w.open(kRoom);
-  const Answer a = w.delete_room(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
+  const SocketId knocking = w.open(kEndpointsRoom);
+  const Answer a = w.delete_room(kEndpointsRoom, key);
   EXPECT_EQ(a.status, 200);
   for (const SocketId s : {mac, phone, knocking}) EXPECT_CLOSED(w, s, CloseReason::room_deleted);
-  EXPECT_FALSE(w.stored.contains(kRoom));
-  EXPECT_EQ(w.delete_room(kRoom, key).error(), "not established");
-  w.establish(kRoom, next);
-  EXPECT_EQ(w.stored.at(kRoom).verifier, next.verifier());
+  EXPECT_FALSE(w.stored.contains(kEndpointsRoom));
+  EXPECT_EQ(w.delete_room(kEndpointsRoom, key).error(), "not established");
+  w.establish(kEndpointsRoom, next);
+  EXPECT_EQ(w.stored.at(kEndpointsRoom).verifier, next.verifier());
 }
 
 TEST(Delete, ForgetsTokensAndChallengesButNotTheQuota) {
@@ -242,12 +242,12 @@ TEST(Delete, ForgetsTokensAndChallengesButNotTheQuota) {
   s.meter.bytes_per_window = 1000;
   World w(s);
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
   w.traffic(mac, 900);
-  const std::string token = token_of(w, w.join_signed(kRoom, Role::phone, key));
-  EXPECT_EQ(w.delete_room(kRoom, key).status, 200);
-  EXPECT_EQ(w.register_key(kRoom, token, key).error(), "bad token");
-  const SocketId mac2 = w.join(kRoom, Role::mac);
+  const std::string token = token_of(w, w.join_signed(kEndpointsRoom, Role::phone, key));
+  EXPECT_EQ(w.delete_room(kEndpointsRoom, key).status, 200);
+  EXPECT_EQ(w.register_key(kEndpointsRoom, token, key).error(), "bad token");
+  const SocketId mac2 = w.join(kEndpointsRoom, Role::mac);
   EXPECT_EQ(w.traffic(mac2, 200), room::Verdict::daily_quota_exceeded);
 }
 
@@ -255,30 +255,30 @@ TEST(Delete, ErrorsComeInTheOrderOfTheContractAndAChallengeIsSpentByItsTry) {
   World w;
   const JoinKey key;
   using nlohmann::json;
-  const auto error = [&](const json& body) { return w.ask(kRoom, Endpoint::delete_, body).error(); };
+  const auto error = [&](const json& body) { return w.ask(kEndpointsRoom, Endpoint::delete_, body).error(); };
   EXPECT_EQ(error(json::object()), "not established");
-  const auto [mac, phone] = w.establish(kRoom, key);
-  const Bytes c = w.challenge(kRoom);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
+  const Bytes c = w.challenge(kEndpointsRoom);
   const std::string c64 = base64_encode(c);
   EXPECT_EQ(error({{"challenge", c64}}), "signature required");
   EXPECT_EQ(error({{"signature", "x"}}), "signature required");
   EXPECT_EQ(error({{"challenge", base64_encode(Bytes(32, 0))}, {"signature", "x"}}), "bad challenge");
-  EXPECT_EQ(error({{"challenge", c64}, {"signature", JoinKey(9).deletion(c, kRoom)}}), "bad signature");
-  EXPECT_EQ(error({{"challenge", c64}, {"signature", key.deletion(c, kRoom)}}), "bad challenge");
+  EXPECT_EQ(error({{"challenge", c64}, {"signature", JoinKey(9).deletion(c, kEndpointsRoom)}}), "bad signature");
+  EXPECT_EQ(error({{"challenge", c64}, {"signature", key.deletion(c, kEndpointsRoom)}}), "bad challenge");
   EXPECT_TRUE(w.clients[mac].open() && w.clients[phone].open());
 }
 
 TEST(Delete, WithoutAStoreMemoryIsWipedAndTheAnswerSaysSo) {
   World w;
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
   w.store_works = false;
-  const Answer a = w.delete_room(kRoom, key);
+  const Answer a = w.delete_room(kEndpointsRoom, key);
   EXPECT_EQ(a.status, 500);
   EXPECT_EQ(a.error(), "state unavailable");
   EXPECT_CLOSED(w, mac, CloseReason::room_deleted);
   w.pass(std::chrono::hours(1));
-  EXPECT_TRUE(w.clients[w.join(kRoom, Role::mac)].admitted);
+  EXPECT_TRUE(w.clients[w.join(kEndpointsRoom, Role::mac)].admitted);
 }
 
 // Thirty days made three hours: virtual time is cheap, not free.
@@ -292,28 +292,28 @@ Settings brief() {
 TEST(Retention, AnUnusedRoomExpiresAtItsTimeNotBefore) {
   World w(brief());
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
-  const SocketId knocking = w.open(kRoom);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
+  const SocketId knocking = w.open(kEndpointsRoom);
   w.leave(knocking);
   w.pass(kIdle - seconds(1));
   EXPECT_TRUE(w.clients[mac].open());
   w.pass(seconds(1));
   EXPECT_CLOSED(w, mac, CloseReason::room_expired);
   EXPECT_CLOSED(w, phone, CloseReason::room_expired);
-  EXPECT_FALSE(w.stored.contains(kRoom));
+  EXPECT_FALSE(w.stored.contains(kEndpointsRoom));
   EXPECT_EQ(w.seen.of<observed::RoomExpired>().size(), 1u);
 }
 
 TEST(Retention, ASignedJoinIsContactAndAnUnsignedOneIsNot) {
   World w(brief());
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
   w.pass(kIdle * 2 / 3);
-  w.join(kRoom, Role::mac);
-  w.join_signed(kRoom, Role::phone, key);
+  w.join(kEndpointsRoom, Role::mac);
+  w.join_signed(kEndpointsRoom, Role::phone, key);
   w.pass(kIdle * 2 / 3);
   EXPECT_TRUE(w.clients[mac].open());
-  w.join(kRoom, Role::mac);
+  w.join(kEndpointsRoom, Role::mac);
   w.pass(kIdle / 3);
   EXPECT_CLOSED(w, mac, CloseReason::room_expired);
 }
@@ -321,7 +321,7 @@ TEST(Retention, ASignedJoinIsContactAndAnUnsignedOneIsNot) {
 TEST(Retention, AStepOfTheWallClockExpiresNothing) {
   World w(brief());
   const JoinKey key;
-  const auto [mac, phone] = w.establish(kRoom, key);
+  const auto [mac, phone] = w.establish(kEndpointsRoom, key);
   w.establish(room_in(8, 8), key);
   for (int i = 0; i < 2; ++i) w.leave(SocketId{w.last_socket - static_cast<std::uint64_t>(i)});
   w.pass(std::chrono::minutes(20));  // that room is in the store alone
@@ -339,16 +339,16 @@ TEST(Retention, AStepOfTheWallClockExpiresNothing) {
 TEST(Retention, ARoomThatIsLoadedTooLateHasExpired) {
   World w(brief());
   const JoinKey key;
-  w.stored[kRoom] = {key.verifier(), std::nullopt, w.now.wall - std::chrono::hours(4)};
-  EXPECT_TRUE(w.clients[w.join(kRoom, Role::mac)].admitted);
-  EXPECT_FALSE(w.stored.contains(kRoom));
+  w.stored[kEndpointsRoom] = {key.verifier(), std::nullopt, w.now.wall - std::chrono::hours(4)};
+  EXPECT_TRUE(w.clients[w.join(kEndpointsRoom, Role::mac)].admitted);
+  EXPECT_FALSE(w.stored.contains(kEndpointsRoom));
 }
 
 TEST(Retention, AStampFromTheFutureCountsAsNow) {
   World w(brief());
   const JoinKey key;
-  w.stored[kRoom] = {key.verifier(), std::nullopt, w.now.wall + std::chrono::hours(24 * 365 * 50)};
-  const SocketId mac = w.join_signed(kRoom, Role::mac, key);
+  w.stored[kEndpointsRoom] = {key.verifier(), std::nullopt, w.now.wall + std::chrono::hours(24 * 365 * 50)};
+  const SocketId mac = w.join_signed(kEndpointsRoom, Role::mac, key);
   EXPECT_TRUE(w.clients[mac].admitted);
   w.pass(kIdle);
   EXPECT_CLOSED(w, mac, CloseReason::room_expired);

@@ -7,7 +7,7 @@
 namespace tandem::room {
 namespace {
 
-constexpr TimePoint kStart{std::chrono::hours(5)};
+constexpr TimePoint kRatesStart{std::chrono::hours(5)};
 
 ClientKey client(std::uint32_t n) {
   return {{4, static_cast<std::uint8_t>(n >> 24), static_cast<std::uint8_t>(n >> 16), static_cast<std::uint8_t>(n >> 8),
@@ -16,39 +16,39 @@ ClientKey client(std::uint32_t n) {
 
 TEST(RateWindows, SaysInHowLongAClientMayAskAgain) {
   RateWindows rates({1, 2});
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(rates.charge(client(1), 3, kStart), Duration::zero());
-  EXPECT_EQ(rates.charge(client(1), 3, kStart + seconds(20)), seconds(40));
-  EXPECT_EQ(rates.charge(client(2), 3, kStart + seconds(20)), Duration::zero());
-  EXPECT_EQ(rates.charge(client(1), 3, kStart + seconds(60)), Duration::zero());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(rates.charge(client(1), 3, kRatesStart), Duration::zero());
+  EXPECT_EQ(rates.charge(client(1), 3, kRatesStart + seconds(20)), seconds(40));
+  EXPECT_EQ(rates.charge(client(2), 3, kRatesStart + seconds(20)), Duration::zero());
+  EXPECT_EQ(rates.charge(client(1), 3, kRatesStart + seconds(60)), Duration::zero());
 }
 
 TEST(RateWindows, StayBoundedUnderAFloodAndEmptyWhenItIsOver) {
   RateWindows rates({1, 2}, seconds(60), 1000);
   for (std::uint32_t n = 0; n < 100000; ++n) {
-    EXPECT_EQ(rates.charge(client(n), 1, kStart), Duration::zero());
+    EXPECT_EQ(rates.charge(client(n), 1, kRatesStart), Duration::zero());
     ASSERT_LE(rates.clients(), 1000u);
   }
-  EXPECT_EQ(rates.charge(client(99999), 1, kStart), seconds(60)) << "the latest are remembered";
-  EXPECT_EQ(rates.charge(client(0), 1, kStart), Duration::zero()) << "the oldest made room";
-  rates.purge(kStart + seconds(60));
+  EXPECT_EQ(rates.charge(client(99999), 1, kRatesStart), seconds(60)) << "the latest are remembered";
+  EXPECT_EQ(rates.charge(client(0), 1, kRatesStart), Duration::zero()) << "the oldest made room";
+  rates.purge(kRatesStart + seconds(60));
   EXPECT_EQ(rates.clients(), 0u);
 }
 
 TEST(ProofRate, JudgesFortyInAnyTenSecondsAndIsNeverLockedByRefusals) {
   ProofRate rate;
-  for (int i = 0; i < 40; ++i) EXPECT_TRUE(rate.admit(kStart + milliseconds(10) * i));
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(rate.admit(kStart + seconds(1) + milliseconds(80) * i));
-  EXPECT_TRUE(rate.is_spent(kStart + seconds(9)));
-  EXPECT_TRUE(rate.admit(kStart + seconds(10)));
-  EXPECT_FALSE(rate.admit(kStart + seconds(10)));
-  rate.forget(kStart + seconds(30));
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(rate.admit(kRatesStart + milliseconds(10) * i));
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(rate.admit(kRatesStart + seconds(1) + milliseconds(80) * i));
+  EXPECT_TRUE(rate.is_spent(kRatesStart + seconds(9)));
+  EXPECT_TRUE(rate.admit(kRatesStart + seconds(10)));
+  EXPECT_FALSE(rate.admit(kRatesStart + seconds(10)));
+  rate.forget(kRatesStart + seconds(30));
   EXPECT_TRUE(rate.empty());
   EXPECT_EQ(rate.idle_at(), kNever);
 }
 
 struct Clock {
   SteadyWall wall;
-  Now now{kStart, WallTime{} + std::chrono::hours(24 * 20000)};
+  Now now{kRatesStart, WallTime{} + std::chrono::hours(24 * 20000)};
   void pass(Duration d, Duration step = {}) {
     now.mono += d;
     now.wall += std::chrono::duration_cast<seconds>(d + step);

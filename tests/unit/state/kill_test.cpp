@@ -14,7 +14,7 @@
 namespace tandem::state {
 namespace {
 
-RoomName room(std::uint32_t n) { return RoomName(sha256(bytes_of(std::to_string(n)))); }
+RoomName killed_room(std::uint32_t n) { return RoomName(sha256(bytes_of(std::to_string(n)))); }
 
 const Now kNow{TimePoint(seconds(1)), WallTime(seconds(1'800'000'000))};
 
@@ -26,7 +26,7 @@ constexpr std::uint32_t kBatch = 25;  // registrations that share a commit, as t
   if (s.open(kNow)) ::_exit(2);
   for (std::uint32_t n = first;;) {
     for (const std::uint32_t end = n + kBatch; n < end; ++n) {
-      s.put(room(n), {{7}, relay::KeyId{9}, kNow.wall}, kNow);
+      s.put(killed_room(n), {{7}, relay::KeyId{9}, kNow.wall}, kNow);
       s.count(sha256(bytes_of(std::to_string(n))), n + 1, kNow);
     }
     if (!s.flush(kNow)) ::_exit(4);
@@ -63,7 +63,7 @@ TEST(KillDashNine, UndoesNoRegistrationThatWasAnswered) {
   SoftState s(path, {[](const std::string& m) { ADD_FAILURE() << m; }, [](const std::string&) {}});
   ASSERT_FALSE(s.open(kNow));
   for (std::uint32_t n = 0; n < answered; ++n) {
-    ASSERT_TRUE(s.room(room(n), kNow)) << n << " of " << answered;
+    ASSERT_TRUE(s.room(killed_room(n), kNow)) << n << " of " << answered;
     ASSERT_EQ(s.counter(sha256(bytes_of(std::to_string(n))), kNow), n + 1);
   }
 }
