@@ -90,6 +90,7 @@ std::string explain_json(const relay::Explanation& e, const Status& s) {
       {"map", map_of(s)},
       {"owned_buckets", s.relay.owned_buckets},
       {"last_fetch_error", fault(s.fetch_failing)},
+      {"quota_resets_in_seconds", in_seconds_or_null(e.quota_resets_in)},
       {"mac_refusals", e.mac_refusals},
       {"phone_refusals", e.phone_refusals},
   });

@@ -64,6 +64,11 @@ std::string join_outcome(const std::vector<std::string>& refusals) {
   return "would be admitted" + (condition_text.empty() ? "" : " " + condition_text);
 }
 
+std::string span(double s) {
+  return config::describe_duration(
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::max(0.0, s))));
+}
+
 // What to do about a refusal, for a person who knows no protocol.
 std::string cure(const std::string& refusal, const json& e) {
   if (refusal == "misdirected") {
@@ -80,8 +85,11 @@ std::string cure(const std::string& refusal, const json& e) {
   if (refusal == "mac offline")
     return "no mac is parked in this room here: it is off, asleep, offline, or still parked on another host (ask "
            "there)";
-  if (refusal == "daily quota exceeded")
-    return "the room moved its bytes for today (limits.room_bytes_per_day): it opens again by itself";
+  if (refusal == "daily quota exceeded") {
+    const json resets = e.value("quota_resets_in_seconds", json());
+    return "the room moved its bytes for today (limits.room_bytes_per_day): it opens again by itself" +
+           (resets.is_number() ? ", in " + span(resets.get<double>()) : "");
+  }
   if (refusal == "capacity")
     return "the box is full or short of memory (limits.sockets, limits.rooms, shed, the monthly budget)";
   if (refusal == "reshard") return "the room is moving to another host: clients follow by themselves";
@@ -91,11 +99,6 @@ std::string cure(const std::string& refusal, const json& e) {
 double seconds_of(const json& e, const char* pointer) {
   const json::json_pointer at(pointer);
   return e.contains(at) && e.at(at).is_number() ? e.at(at).get<double>() : 0;
-}
-
-std::string span(double s) {
-  return config::describe_duration(
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::max(0.0, s))));
 }
 
 // What the relay's own polls say, where they fail.

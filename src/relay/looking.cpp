@@ -71,6 +71,7 @@ Explanation Relay::Impl::explain(const RoomName& name, Now at) const {
   if (!x.established && settings.attest_required) add(x.phone_refusals, close_text(CloseReason::ticket_required));
   const room::Meter* meter = r ? &r->meter() : quotas.find(name);
   if (meter && meter->quota_spent(at.mono)) {
+    x.quota_resets_in = std::max(Duration::zero(), meter->window_end() - at.mono);
     add(x.mac_refusals, close_text(CloseReason::daily_quota_exceeded));
     add(x.phone_refusals, close_text(CloseReason::daily_quota_exceeded));
   }

@@ -126,7 +126,7 @@ class MacOffline(RelayCase):
         said = self.explain(url, relay)
         for role in ("mac", "phone"):
             self.assertRegex(said, rf"{role} +would be refused: daily quota exceeded")
-        self.assertRegex(said, r"limits\.room_bytes_per_day.*opens again by itself")
+        self.assertRegex(said, r"limits\.room_bytes_per_day.*opens again by itself, in 23 h 59 min")
         self.assertRegex(relay.log(), rf"daily quota exceeded room={tag(room)}")
 
 

@@ -67,6 +67,7 @@ struct Explanation {
   bool ours = false, draining = false;
   std::string state;                       // "none" (no room in memory), "pending", "mac_only", "phone_only", "spliced"
   bool established = false, known = true;  // known false: not in memory, the store was not asked
+  std::optional<Duration> quota_resets_in;                // where the room's daily quota is spent
   std::vector<std::string> mac_refusals, phone_refusals;  // wire texts in the order they would come; empty: admitted
 };
 

@@ -71,6 +71,7 @@ TEST(ExplainJson, SaysWhyAJoinWouldBeRefused) {
   e.owner = "relay2.test";
   e.state = "none";
   e.mac_refusals = {"misdirected"};
+  e.quota_resets_in = seconds(90);
   const json s = json::parse(explain_json(e, sample_status()));
   EXPECT_EQ(s["tag"], "1a2b3c4d");
   EXPECT_EQ(s["bucket"], 57888);
@@ -78,6 +79,7 @@ TEST(ExplainJson, SaysWhyAJoinWouldBeRefused) {
   EXPECT_EQ(s["map"]["version"], 8);
   EXPECT_EQ(s["owned_buckets"], sample_status().relay.owned_buckets);
   EXPECT_TRUE(s.contains("last_fetch_error"));
+  EXPECT_EQ(s["quota_resets_in_seconds"], 90);
   EXPECT_EQ(s["mac_refusals"], json::array({"misdirected"}));
   EXPECT_EQ(s["phone_refusals"], json::array());
   e.owner.clear();
