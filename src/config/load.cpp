@@ -202,6 +202,8 @@ std::string syntax_advice(std::string_view text, const JsonFault& fault) {
   if (comment_left && fault.what.find('/') != std::string::npos)
     return "a /* comment is not closed: write */ behind it";
   if (fault.what.find('\'') != std::string::npos) return "strings stand in double quotes";
+  if (fault.what.ends_with("?\""))  // what is no ASCII is shown so: a curly quote, or bytes of another encoding
+    return "quotes must be plain \", and the file UTF-8";
   if (fault.what.find('#') != std::string::npos) return "comments begin with //";
   if (fault.what.find("<U+000A>") != std::string::npos) return "a string ends on the line where it begins";
   return "look for a missing comma, quote or colon before it; words other than true, false and null need double quotes";

@@ -217,11 +217,18 @@ TEST(WrongConfig, BrokenSyntaxNamesTheLine) {
   EXPECT_EQ(refused("{\n\"hostname\": \"a\"\n\"tls\": \"off\"}").line, 3u);
   EXPECT_EQ(refused("{\n\"hostname\": 'a'}").line, 2u);
   const std::pair<std::string, const char*> cures[] = {
-      {"{\"hostname\": 'a'}", "double quotes"},    {"{'hostname': \"a\"}", "double quotes"},
-      {"{\"hostname\": relay1}", "double quotes"}, {"{\"hostname\": \"a\" \"tls\": \"off\"}", "missing comma"},
-      {"{\"hostname\" \"a\"}", "colon"},           {"{\"hostname\": \"a\nb\"}", "ends on the line"},
-      {"{\"hostname\": \"a\"", "closing }"},       {"# old style\n{}", "comments begin with //"},
-      {"{} /* never closed", "write */"},          {"\xEF\xBB\xBF{}", "plain UTF-8"},
+      {"{\"hostname\": 'a'}", "double quotes"},
+      {"{'hostname': \"a\"}", "double quotes"},
+      {"{\"hostname\": relay1}", "double quotes"},
+      {"{\"hostname\": \"a\" \"tls\": \"off\"}", "missing comma"},
+      {"{\"hostname\" \"a\"}", "colon"},
+      {"{\"hostname\": \"a\nb\"}", "ends on the line"},
+      {"{\"hostname\": \"a\"", "closing }"},
+      {"# old style\n{}", "comments begin with //"},
+      {"{} /* never closed", "write */"},
+      {"\xEF\xBB\xBF{}", "plain UTF-8"},
+      {"{\xE2\x80\x9Chostname\xE2\x80\x9D: \"a\"}", "quotes must be plain"},
+      {"{\"hostname\": \"\xFF\"}", "UTF-8"},
   };
   for (const auto& [text, cure] : cures) EXPECT_THAT(refused(text).one_line(), HasSubstr(cure)) << text;
   refused("{\"hostname\": \"a\"");
