@@ -60,11 +60,12 @@ void SoftState::failed(const Fault& fault, Now now) {
 }
 
 void SoftState::reopen(Now now) {
-  if (store_ || now.mono < next_try_) return;
+  const bool read_only = store_ && degraded_ && store_->is_read_only();  // it may be writable by now
+  if ((store_ && !read_only) || now.mono < next_try_) return;
   auto opened = Store::open(*path_);
   if (opened) {
     store_ = std::move(*opened);
-  } else {
+  } else if (!read_only) {
     failed(opened.error(), now);
   }
 }

@@ -181,6 +181,8 @@ Outcome<std::optional<Egress>> Store::egress() {
   return std::optional(Egress{static_cast<std::int32_t>(**month), static_cast<std::uint64_t>(**bytes)});
 }
 
+bool Store::is_read_only() const { return sqlite3_db_readonly(impl_->connection.get(), "main") == 1; }
+
 std::optional<Fault> Store::checkpoint() {
   return impl_->answer(
       sqlite3_wal_checkpoint_v2(impl_->connection.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr));

@@ -72,6 +72,8 @@ class Store {
   static constexpr int kSweepRows = 500;
   [[nodiscard]] std::optional<Fault> apply(const Changes& changes, Applied& applied);
 
+  // The file could only be read when it was opened. It stays so until it is opened again.
+  [[nodiscard]] bool is_read_only() const;
   // Moves what the log (-wal) holds into the file and empties it, so that what was forgotten is gone from both.
   [[nodiscard]] std::optional<Fault> checkpoint();
   // For `tandemctl floor --reset`.

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -301,6 +302,48 @@ TEST_F(SoftStateTest, GoesOnInMemoryWhereItsFolderWasRemovedAndComesBackWithIt) 
   std::filesystem::create_directory(folder / "sub");
   pass(kRetryDelay);
   EXPECT_TRUE(s.flush(now));
+  SoftState again = opened();
+  EXPECT_TRUE(again.room(room(2), now));
+}
+
+// Root may write any file, so it becomes somebody else for the time of this test.
+struct ReadOnlyFile : SoftStateTest {
+  static constexpr uid_t kNobody = 65534;
+  bool was_root = ::geteuid() == 0;
+  void SetUp() override {
+    if (!was_root) return;
+    ASSERT_EQ(::chown(folder.path().c_str(), kNobody, kNobody), 0);
+    ASSERT_EQ(::seteuid(kNobody), 0);
+  }
+  void TearDown() override {
+    if (was_root) {
+      ASSERT_EQ(::seteuid(0), 0);
+    }
+  }
+};
+
+TEST_F(ReadOnlyFile, IsStillReadAndIsWrittenOnceItMayBe) {
+  {
+    SoftState s = opened();
+    s.put(room(1), stored(1), now);
+    ASSERT_TRUE(s.flush(now));
+  }
+  ASSERT_EQ(::chmod(path.c_str(), 0400), 0);
+  SoftState s = opened();
+  EXPECT_TRUE(s.room(room(1), now));
+  s.put(room(2), stored(2), now);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(s.flush(now));
+    EXPECT_TRUE(s.degraded());
+    EXPECT_TRUE(s.room(room(1), now)) << "a read-only file is better than none";
+    pass(kRetryDelay);
+  }
+  EXPECT_EQ(faults.size(), 1u);
+  for (const char* companion : {"", "-wal", "-shm"}) {  // SQLite makes them in the likeness of the file
+    ASSERT_EQ(::chmod((path + companion).c_str(), 0600), 0) << companion;
+  }
+  EXPECT_TRUE(s.flush(now));
+  EXPECT_EQ(recoveries.size(), 1u);
   SoftState again = opened();
   EXPECT_TRUE(again.room(room(2), now));
 }
