@@ -27,7 +27,8 @@ class StopClock final : public Observer {
 
   // Until when to stay; the past where nobody has to be waited for.
   [[nodiscard]] TimePoint stay_until(Duration rendezvous) const {
-    if (told_ == 0 || told_ > kBacklog || rendezvous >= kFirstRetry) return {};
+    const bool holds = rendezvous > Duration::zero();  // who turned the hold off wants no waiting
+    if (told_ == 0 || told_ > kBacklog || !holds || rendezvous >= kFirstRetry) return {};
     return told_at_ + (kFirstRetry - rendezvous);
   }
 

@@ -15,7 +15,7 @@ TEST(StopClock, StaysUntilTheHoldOfTheNextProcessCoversTheRestOfTheFirstWait) {
   tell(clock, CloseReason::server_shutting_down);
   EXPECT_GE(clock.stay_until(seconds(2)), before + seconds(1));
   EXPECT_LE(clock.stay_until(seconds(2)), net::monotonic_now() + seconds(1));
-  EXPECT_GE(clock.stay_until(seconds(0)), before + seconds(3));
+  EXPECT_GE(clock.stay_until(milliseconds(500)), before + milliseconds(2500));
 }
 
 TEST(StopClock, DoesNotWaitForNobodyForALongHoldOrForMoreThanABacklog) {
@@ -25,6 +25,7 @@ TEST(StopClock, DoesNotWaitForNobodyForALongHoldOrForMoreThanABacklog) {
   EXPECT_EQ(clock.stay_until(seconds(2)), TimePoint{});
   tell(clock, CloseReason::server_shutting_down);
   EXPECT_EQ(clock.stay_until(seconds(3)), TimePoint{});
+  EXPECT_EQ(clock.stay_until(seconds(0)), TimePoint{});
   for (int i = 0; i < 4096; ++i) tell(clock, CloseReason::server_shutting_down);
   EXPECT_EQ(clock.stay_until(seconds(2)), TimePoint{});
 }
