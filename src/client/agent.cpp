@@ -87,7 +87,9 @@ void Agent::follow_map(TimePoint now, Actions& out) {
 void Agent::go(TimePoint now, bool map_was_asked, Actions& out) {
   if (!resolved()) return connect(settings_.relay, now, false, out);
   const std::optional<std::string> host = resolver_.host();
-  const bool map_first = !map_was_asked && (!host || (need_map_ && !resolver_.is_fresh(now)));
+  // A map that has misled is asked for once more, however fresh: edges differ, and the next may have its successor.
+  const bool doubtful = !resolver_.is_fresh(now) || (misled_by_ && misled_by_ == resolver_.memory().floor);
+  const bool map_first = !map_was_asked && (!host || (need_map_ && doubtful));
   if (map_first) {
     phase_ = Phase::fetching;
     if (!fetching_) fetch(out);
@@ -125,6 +127,7 @@ Actions Agent::admitted(Attempt attempt, TimePoint now) {
   if (!current(attempt) || phase_ != Phase::connecting) return out;
   phase_ = Phase::live;
   backoff_.reset();
+  misled_by_.reset();
   register_backoff_.reset();
   register_at_ = pairing_ends_at_ = kNever;
   if (!resolver_.has_map()) refresh_at_ = now + kRefreshInterval;
@@ -190,6 +193,8 @@ void Agent::retry(const Ending& ending, TimePoint now, Actions& out) {
   phase_ = Phase::waiting;
   fetch_may_move_ = false;
   if (reaction.next == Next::refresh_map && resolved()) {
+    const bool misdirected = !std::holds_alternative<NoConnection>(ending);
+    misled_by_ = misdirected ? resolver_.memory().floor : std::nullopt;
     resolver_.distrust();
     need_map_ = true;
     fetch(out);

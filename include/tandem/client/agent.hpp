@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -117,10 +118,11 @@ class Agent {
   Standing shown_ = Standing::connecting;
   Attempt attempt_ = 0;
   std::string host_;
-  bool fetching_ = false;        // a fetch is running
-  bool fetch_again_ = false;     // it began before the news that made the map doubtful
-  bool fetch_may_move_ = false;  // it rides with the current attempt
-  bool need_map_ = false;        // no attempt before a map has been asked for
+  bool fetching_ = false;                // a fetch is running
+  bool fetch_again_ = false;             // it began before the news that made the map doubtful
+  bool fetch_may_move_ = false;          // it rides with the current attempt
+  bool need_map_ = false;                // no attempt before a map has been asked for
+  std::optional<MapVersion> misled_by_;  // of the map whose host said that the room is not its own
   bool attested_ = false, heard_peer_ = false;
   Backoff register_backoff_;
   TimePoint retry_at_ = kNever, refresh_at_ = kNever, register_at_ = kNever, pairing_ends_at_ = kNever;

@@ -142,6 +142,30 @@ TEST_F(AgentTest, AfterA421WaitsForTheMapBeforeItConnects) {
   EXPECT_EQ(find<action::Connect>(fresh)->host, "b.test");
 }
 
+TEST_F(AgentTest, AsksOnceMoreForAMapThatHasMisledRightBeforeItTriesAgain) {
+  Agent agent = live(known());
+  (void)agent.ended(1, Closed{4421, "reshard"}, t0);
+  (void)agent.map_fetched(one_host_map(1, "a.test"), seconds(5), t0);  // from an edge that lags behind
+  const TimePoint at = agent.next_deadline();
+  Actions due = agent.advance(at);
+  EXPECT_FALSE(find<action::Connect>(due)) << "where it was just turned away";
+  ASSERT_TRUE(find<action::FetchMap>(due));
+  due = agent.map_fetched(one_host_map(2, "b.test"), seconds(5), at);
+  ASSERT_TRUE(find<action::Connect>(due));
+  EXPECT_EQ(find<action::Connect>(due)->host, "b.test");
+}
+
+TEST_F(AgentTest, GoesWhereAMapThatHasMisledSaysWhenThereIsNoOther) {
+  Agent agent = live(known());
+  (void)agent.ended(1, Refused{421, "misdirected"}, t0);
+  (void)agent.map_fetched(one_host_map(1, "a.test"), seconds(5), t0);
+  const TimePoint at = agent.next_deadline();
+  (void)agent.advance(at);
+  const Actions due = agent.map_fetched(one_host_map(1, "a.test"), seconds(5), at);
+  ASSERT_TRUE(find<action::Connect>(due));
+  EXPECT_EQ(find<action::Connect>(due)->host, "a.test");
+}
+
 TEST_F(AgentTest, WithoutAMapTriesTheSameHostAgainAfterAConnectionFailure) {
   Agent agent(known(), random_);
   (void)agent.start(t0);
