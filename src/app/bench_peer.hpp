@@ -28,6 +28,7 @@ class BenchRun {
   [[nodiscard]] RoomName fresh_room();
   // Where the relay is, from the next source address; a plain TLS connection to it.
   [[nodiscard]] client::Destination next_destination();
+  void skip_sources(std::uint64_t sockets) noexcept { opened_ += sockets; }  // another run comes from those
   [[nodiscard]] const client::TlsTrust& trust() const noexcept { return trust_; }
 
   // A room was refused: true where another one may be this relay's (421), so that the caller tries again.

@@ -31,14 +31,13 @@ bool Streams::pair_all() {
   });
 }
 
-Streams::Measured Streams::send_for(duration<double> time, const std::function<void()>& meanwhile) {
+Streams::Measured Streams::send_for(duration<double> time) {
   const auto began = Clock::now();
   const double before = count();
   latencies_.clear();
   last_ = began;
   (void)run_.run_until(began + std::chrono::duration_cast<Clock::duration>(time), [&] {
     pump();
-    if (meanwhile) meanwhile();
     return false;
   });
   return {duration<double>(Clock::now() - began).count(), count() - before, std::exchange(latencies_, {})};

@@ -4,7 +4,6 @@
 
 #include "app/bench_peer.hpp"
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,7 +19,7 @@ class Streams {
 
   Streams(BenchRun& run, const BenchOptions& options);
   [[nodiscard]] bool pair_all();
-  [[nodiscard]] Measured send_for(std::chrono::duration<double> time, const std::function<void()>& meanwhile = {});
+  [[nodiscard]] Measured send_for(std::chrono::duration<double> time);
   // What is on its way arrives, or it is a fault; then all say goodbye. -> how many messages have arrived in all
   [[nodiscard]] double finish();
 
