@@ -10,7 +10,7 @@ function(tandem_room name)
   if(sources)
     add_library(tandem_${name} STATIC ${sources})
     target_include_directories(tandem_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
-    target_link_libraries(tandem_${name} PUBLIC ${arg_ROOMS} ${arg_LIBS} PRIVATE tandem_flags)
+    target_link_libraries(tandem_${name} PUBLIC ${arg_ROOMS} ${arg_LIBS} PRIVATE tandem_flags tandem_watched)
     set_target_properties(tandem_${name} PROPERTIES UNITY_BUILD ${TANDEM_UNITY} UNITY_BUILD_BATCH_SIZE 12)
     if(TANDEM_SANITIZE)   # executables that link a sanitized room need the runtime as well
       target_link_options(tandem_${name} PUBLIC "-fsanitize=${TANDEM_SANITIZE}")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""clang-tidy over src/ of a build, some files at a time; a file that was clean and has not changed since is not read again.
-With --seconds it stops starting new files at that time and says how many are left: they come first the next time.
+"""clang-tidy over the rooms of a build, as they are compiled: a dozen files at once, so that the headers of libraries are
+read once for all of them. What was clean and has not changed since is not read again.
 
-A file's key is the hash of everything that decides its result: .clang-tidy, the compile command, the file and each header of
-ours that the compiler saw (ninja keeps the list)."""
+The key of what was clean is the hash of everything that decides the result: .clang-tidy, the compile command, and each file
+of ours that the compiler saw (ninja keeps the list, so the build comes first)."""
 import argparse
 import concurrent.futures
 import hashlib
@@ -33,8 +33,7 @@ def main() -> int:
     args = argparse.ArgumentParser(description=__doc__)
     args.add_argument("build", type=pathlib.Path)
     args.add_argument("-j", type=int, default=2)
-    args.add_argument("--only", default="", help="regular expression on the file's path")
-    args.add_argument("--seconds", type=float, default=float("inf"))
+    args.add_argument("--only", default="", help="regular expression on the object's path, as tandem_relay")
     args = args.parse_args()
     top, build = pathlib.Path(__file__).resolve().parents[2], args.build.resolve()
     cache = build / "tidy"
@@ -43,11 +42,14 @@ def main() -> int:
     settings = (top / ".clang-tidy").read_bytes()
     digest, work = {}, []
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        source = pathlib.Path(entry["file"])
-        if not source.is_relative_to(top / "src") or not re.search(args.only, str(source.relative_to(top))):
+        source, output = pathlib.Path(entry["file"]), entry.get("output", "")
+        ours = source.is_relative_to(top / "src") or "Unity" in source.parts
+        if not ours or not re.match(r"CMakeFiles/tandem", output) or not re.search(args.only, output):
             continue
+        if output not in seen:
+            sys.exit(f"tidy: {output} was not built: cmake --build {args.build} first")
         key = hashlib.sha256(settings + entry["command"].encode())
-        for path in sorted({source, *seen.get(entry.get("output", ""), [])}):
+        for path in sorted({source, *seen[output]}):
             if path not in digest:
                 digest[path] = hashlib.sha256(path.read_bytes()).digest() if path.exists() else b""
             key.update(str(path.relative_to(top)).encode() + digest[path])
@@ -55,32 +57,21 @@ def main() -> int:
         if not mark.exists():
             work.append((source, mark))
 
-    # What changed last is read first: that is where new faults are.
-    work.sort(key=lambda job: -job[0].stat().st_mtime)
-    started = time.monotonic()
-
     def tidy(job):
         source, mark = job
-        if time.monotonic() - started > args.seconds:
-            return source, None
-        run = subprocess.run(["clang-tidy-19", "--quiet", "-p", str(build), "--extra-arg=-Wno-unknown-warning-option", str(source)],
-                             capture_output=True, text=True)
+        run = subprocess.run(["clang-tidy-19", "--quiet", "-p", str(build), str(source)], capture_output=True, text=True)
         if run.returncode == 0:
             mark.touch()
-        return source, run
+        return run
 
-    faults = left = 0
+    faults, started = 0, time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
-        for done, (source, run) in enumerate(pool.map(tidy, work), 1):
-            if run is None:
-                left += 1
-            elif run.returncode != 0:
+        for done, run in enumerate(pool.map(tidy, work), 1):
+            if run.returncode != 0:
                 faults += 1
                 print(run.stdout + (run.stderr if not run.stdout else ""), flush=True)
-            if run and (done % 10 == 0 or done == len(work)):
-                print(f"   clang-tidy {done} of {len(work)} files, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-    if left:
-        print(f"   clang-tidy: time is up, {left} files are left for the next run", file=sys.stderr)
+            if done % 5 == 0 or done == len(work):
+                print(f"   clang-tidy {done} of {len(work)}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return 1 if faults else 0
 
 

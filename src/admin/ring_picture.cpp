@@ -49,10 +49,12 @@ std::vector<Owner> owners_of(const shard::ShardMap& map, const std::string& host
   std::map<std::string, std::uint64_t> buckets;
   for (const auto& r : map.ranges()) buckets[r.host] += r.high - r.low + 1u;
   std::vector<Owner> owners;
+  owners.reserve(buckets.size());
   for (const auto& [host, n] : buckets) owners.push_back({host, {}, n});
   const auto rank = [&](const Owner& o) { return o.host == hostname ? 0 : o.host.ends_with(".invalid") ? 2 : 1; };
-  std::stable_sort(owners.begin(), owners.end(), [&](const Owner& a, const Owner& b) {
-    return rank(a) != rank(b) ? rank(a) < rank(b) : a.buckets > b.buckets;
+  std::sort(owners.begin(), owners.end(), [&](const Owner& a, const Owner& b) {
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return a.buckets != b.buckets ? a.buckets > b.buckets : a.host < b.host;
   });
   std::size_t next = 0;
   for (auto& o : owners) {

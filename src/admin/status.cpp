@@ -2,6 +2,8 @@
 
 #include "tandem/core/version.hpp"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 namespace tandem::admin {
@@ -10,9 +12,7 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
-double rounded(double value, double steps) {
-  return static_cast<double>(static_cast<std::int64_t>(value * steps + 0.5)) / steps;
-}
+double rounded(double value, double steps) { return std::round(value * steps) / steps; }
 double in_seconds(Duration d) { return rounded(to_seconds(d), 1000); }
 
 Object in_seconds_or_null(const std::optional<Duration>& d) { return d ? Object(in_seconds(*d)) : Object(nullptr); }

@@ -92,7 +92,10 @@ class HostileTcp final : public Hostile {
   }
   void leave(Attack::Leave how) override {
     error_code ignored;
-    if (how == Attack::Leave::half_close) return void(socket_.shutdown(tcp::socket::shutdown_send, ignored));
+    if (how == Attack::Leave::half_close) {
+      socket_.shutdown(tcp::socket::shutdown_send, ignored);
+      return;
+    }
     if (how == Attack::Leave::reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
     socket_.close(ignored);
   }

@@ -79,6 +79,7 @@ bool BenchRun::is_misplaced(const client::Ending& ending) {
 
 std::vector<std::string> BenchRun::faults() const {
   std::vector<std::string> lines;
+  lines.reserve(faults_.size());
   for (const auto& [what, count] : faults_) lines.push_back(std::to_string(count) + " x " + what);
   return lines;
 }

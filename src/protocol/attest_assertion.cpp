@@ -12,6 +12,8 @@ namespace tandem::protocol {
 
 namespace {
 
+using Kind = CborDocument::Kind;
+
 template <auto free_function>
 struct Free {
   template <class T>
@@ -56,7 +58,6 @@ constexpr std::size_t kAppHashBytes = 32, kAssertionCounterAt = 33, kShortestDat
 boost::system::result<std::uint32_t, AttestFault> verify_assertion(ByteView assertion, const P256Point& point,
                                                                    std::string_view app_id,
                                                                    const Sha256& client_data_hash) {
-  using Kind = CborDocument::Kind;
   if (app_id.empty()) return AttestFault::not_configured;
   const auto document = CborDocument::parse(assertion);
   if (!document) return AttestFault::bad_cbor;

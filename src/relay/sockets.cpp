@@ -69,6 +69,7 @@ void Relay::Impl::on(const event::RoomLoaded& e) {
 void Relay::Impl::on(const event::ShutdownBegun&) {
   stopping = true;
   std::vector<RoomName> rooms;
+  rooms.reserve(sockets.size());
   for (const auto& [_, socket] : sockets) rooms.push_back(socket.entry->room.name());
   for (const RoomName& name : rooms) {
     if (Entry* entry = registry.find(name)) {

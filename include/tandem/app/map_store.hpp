@@ -42,7 +42,8 @@ class StoreLock {
 
 class MapStore {
  public:
-  explicit MapStore(std::filesystem::path folder) : folder_(std::filesystem::absolute(folder).lexically_normal()) {}
+  explicit MapStore(const std::filesystem::path& folder)
+      : folder_(std::filesystem::absolute(folder).lexically_normal()) {}
 
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
   [[nodiscard]] std::filesystem::path map_path() const { return folder_ / "shardmap.json"; }

@@ -21,7 +21,7 @@ double total(const Metrics& metrics, const std::string& name, const std::vector<
     for (const auto& [key, value] : f.samples) {
       if (key != "tandem_" + name && !key.starts_with("tandem_" + name + "{")) continue;
       if (!std::all_of(labels.begin(), labels.end(),
-                       [&key = key](const auto& l) { return key.find(l) != std::string::npos; }))
+                       [&sample = key](const auto& l) { return sample.find(l) != std::string::npos; }))
         continue;
       sum += value;
       ++seen;
