@@ -42,7 +42,7 @@ def main() -> int:
     settings = (top / ".clang-tidy").read_bytes()
     digest, work = {}, []
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        source, output = pathlib.Path(entry["file"]), entry.get("output", "")
+        source, output = pathlib.Path(entry["file"]), re.search(r" -o (\S+)", entry["command"])[1]
         ours = source.is_relative_to(top / "src") or "Unity" in source.parts
         if not ours or not re.match(r"CMakeFiles/tandem", output) or not re.search(args.only, output):
             continue
@@ -64,6 +64,8 @@ def main() -> int:
             mark.touch()
         return run
 
+    if not seen:
+        sys.exit("tidy: nothing was built")
     faults, started = 0, time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
         for done, run in enumerate(pool.map(tidy, work), 1):

@@ -139,7 +139,7 @@ void Process::Impl::on_signal(int number) {
   }
 }
 
-poll::Offered Process::Impl::offer(std::shared_ptr<const shard::ShardMap> map) {
+poll::Offered Process::Impl::offer(const std::shared_ptr<const shard::ShardMap>& map) {
   server.dispatch(relay::event::MapReceived{map});
   poll::Offered offered{relay.last_map_outcome().kind, relay.snapshot(net::read_clock()).floor};
   if (offered.kind == relay::MapOutcome::Kind::adopted) warn_if_owning_nothing(*map);

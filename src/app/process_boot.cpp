@@ -59,7 +59,8 @@ bool Process::Impl::start_worker() {
   worker = std::make_unique<Worker>(
       worker_settings(config), observers,
       [this](std::function<void()> on_loop) { boost::asio::post(loop, std::move(on_loop)); },
-      [this](relay::Event event) { server.dispatch(event); }, [this](const std::string& line) { log.info(line); });
+      [this](const relay::Event& event) { server.dispatch(event); },
+      [this](const std::string& line) { log.info(line); });
   server.on_effect([this](relay::Effect&& effect) {
     [[maybe_unused]] const bool taken = worker->take(std::move(effect));
     assert(taken);

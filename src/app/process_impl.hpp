@@ -55,7 +55,7 @@ struct Process::Impl {
   void begin_stop();
   void end_stop();
   void leave();
-  [[nodiscard]] poll::Offered offer(std::shared_ptr<const shard::ShardMap> map);
+  [[nodiscard]] poll::Offered offer(const std::shared_ptr<const shard::ShardMap>& map);
 
   // ---- looking (process_status.cpp)
   [[nodiscard]] std::optional<std::string> not_ready() const;

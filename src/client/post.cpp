@@ -139,7 +139,7 @@ PostHandle post(asio::io_context& loop, TlsTrust trust, const Destination& desti
 }
 
 PostHandle attest(asio::io_context& loop, const TlsTrust& trust, const Destination& destination, const RoomName& room,
-                  Attestor& attestor, std::function<void(const std::variant<std::string, Ending>&)> done) {
+                  Attestor& attestor, const std::function<void(const std::variant<std::string, Ending>&)>& done) {
   const auto sequence = std::make_shared<Sequence>();
   const std::weak_ptr<Sequence> weak = sequence;
   const Place place{loop, trust, destination, room};
@@ -160,7 +160,7 @@ PostHandle attest(asio::io_context& loop, const TlsTrust& trust, const Destinati
 PostHandle register_verifier(asio::io_context& loop, const TlsTrust& trust, const Destination& destination,
                              const RoomName& room, const std::string& registration_token,
                              const Ed25519PublicKey& verifier, Attestor* attestor,
-                             std::function<void(const std::optional<Ending>&)> done) {
+                             const std::function<void(const std::optional<Ending>&)>& done) {
   const auto sequence = std::make_shared<Sequence>();
   const std::weak_ptr<Sequence> weak = sequence;
   const Place place{loop, trust, destination, room};

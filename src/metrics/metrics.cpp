@@ -33,9 +33,9 @@ Counter& counter(prometheus::Registry& registry, const char* name, const char* h
 }
 
 Histogram& histogram(prometheus::Registry& registry, const char* name, const char* help,
-                     Histogram::BucketBoundaries bounds) {
+                     const Histogram::BucketBoundaries& bounds) {
   auto& family = prometheus::BuildHistogram().Name(std::string("tandem_") + name).Help(help).Register(registry);
-  return family.Add({}, std::move(bounds));
+  return family.Add({}, bounds);
 }
 
 // One label whose values are a fixed list; anything else counts as "other".

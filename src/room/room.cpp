@@ -206,6 +206,7 @@ RoomState Room::state() const noexcept {
 
 std::vector<SocketId> Room::sockets() const {
   std::vector<SocketId> all;
+  all.reserve(pending_.size() + 2);
   for (const Pending& p : pending_) all.push_back(p.socket);
   for (const SocketId s : {mac_, phone_}) {
     if (s.value != 0) all.push_back(s);

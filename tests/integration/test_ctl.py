@@ -15,7 +15,7 @@ import time
 from cryptography import x509
 
 from derive import room_name
-from harness import RelayCase, free_port, main, program, whole_ring, write_certificate
+from harness import SLACK, RelayCase, free_port, main, program, whole_ring, write_certificate
 
 
 class Silence:
@@ -249,8 +249,11 @@ class Bench(CtlCase):
 
     def row(self, origin, *args, timeout=90):
         done = program("tandemctl", "bench", origin, "--json", *args, timeout=timeout)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return json.loads(done.stdout)
+        row = json.loads(done.stdout.splitlines()[0])
+        # A sanitizer keeps freed memory back: only a plain build tells whether the relay does.
+        faults = [f for f in row.get("faults", []) if SLACK == 1 or "resident memory grew" not in f]
+        self.assertEqual((faults, done.returncode), ([], 1 if row.get("faults") else 0), done.stdout + done.stderr)
+        return row
 
     def test_streams_keep_their_pace_beside_a_hostile_crowd(self):
         relay, origin = self.probed_relay({"timeouts": {"request": "2s", "admission": "3s"}})
@@ -283,10 +286,7 @@ class Bench(CtlCase):
 
     def test_a_soak_brings_the_relay_back_to_its_baseline(self):
         relay, origin = self.probed_relay()
-        done = program("tandemctl", "bench", origin, "--json", "--load", "soak", "--seconds", "6", "--rooms", "12",
-                       "--admin", f"127.0.0.1:{relay.admin_port}", timeout=90)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        row = json.loads(done.stdout)
+        row = self.row(origin, "--load", "soak", "--seconds", "6", "--rooms", "12", "--admin", f"127.0.0.1:{relay.admin_port}")
         self.assertGreater(row["splices"], 12)
         self.assertGreater(row["messages"], 100)
         relay.stop()

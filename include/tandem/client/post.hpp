@@ -56,13 +56,14 @@ class Attestor {
 // Challenge, attestation, ticket. Success: the ticket.
 [[nodiscard]] PostHandle attest(boost::asio::io_context& loop, const TlsTrust& trust, const Destination& destination,
                                 const RoomName& room, Attestor& attestor,
-                                std::function<void(const std::variant<std::string, Ending>&)> done);
+                                const std::function<void(const std::variant<std::string, Ending>&)>& done);
 
 // Registers the verifier; with an attestor, a challenge is fetched and an assertion comes along. `already registered`
 // is success (2-sharding 2.8.7): nothing.
 [[nodiscard]] PostHandle register_verifier(boost::asio::io_context& loop, const TlsTrust& trust,
                                            const Destination& destination, const RoomName& room,
                                            const std::string& registration_token, const Ed25519PublicKey& verifier,
-                                           Attestor* attestor, std::function<void(const std::optional<Ending>&)> done);
+                                           Attestor* attestor,
+                                           const std::function<void(const std::optional<Ending>&)>& done);
 
 }  // namespace tandem::client
