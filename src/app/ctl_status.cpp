@@ -82,7 +82,8 @@ std::string describe_status(const json& s) {
     if (!how.empty()) out << what << std::string(what.size() < 13 ? 13 - what.size() : 1, ' ') << how << "\n";
   };
   const bool resolved = field_text(s, "mode") == "resolved";
-  line("relay", field_text(s, "hostname") + ", version " + field_text(s, "version") + ", up " + ago(s, "/uptime_seconds"));
+  line("relay",
+       field_text(s, "hostname") + ", version " + field_text(s, "version") + ", up " + ago(s, "/uptime_seconds"));
   const std::string not_ready = field_text(s, "not_ready");
   line("ready", s.value("stopping", false) ? "no: stopping" : not_ready.empty() ? "yes" : "no: " + not_ready);
   line("mode", resolved ? "resolved" : "direct");

@@ -139,7 +139,8 @@ Findings examine_served(const config::Config& c) {
         {Health::warning, "served", address.text() + " shows no certificate: " + why,
          "nothing, where systemd passes other sockets than `listen` names; else see the log: journalctl -u tandemd"}};
   }
-  const ServedBio pem(BIO_new_mem_buf(certificate->chain_pem().data(), static_cast<int>(certificate->chain_pem().size())));
+  const ServedBio pem(
+      BIO_new_mem_buf(certificate->chain_pem().data(), static_cast<int>(certificate->chain_pem().size())));
   const ServedX509 leaf(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
   if (leaf && X509_cmp(leaf.get(), shown.get()) == 0)
     return {{Health::good, "served", "clients are shown the certificate of the file", ""}};

@@ -11,8 +11,7 @@ namespace {
 std::string shown(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
 MapFault not_an_integer(const std::string& where, const Json* value) {
-  return fault(MapFaultKind::malformed, where, value ? shown(*value) : "nothing",
-               "where an integer belongs");
+  return fault(MapFaultKind::malformed, where, value ? shown(*value) : "nothing", "where an integer belongs");
 }
 
 const Json* member(const Json& object, const char* key) {

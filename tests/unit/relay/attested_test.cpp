@@ -127,7 +127,8 @@ TEST(Attestations, ErrorsComeInTheOrderOfTheContract) {
   World w(attested_settings());
   using nlohmann::json;
   EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, {{"challenge", "x"}}).error(), "missing fields");
-  EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, {{"challenge", "x"}, {"attestationObject", ""}}).error(), "bad challenge");
+  EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, {{"challenge", "x"}, {"attestationObject", ""}}).error(),
+            "bad challenge");
   const Bytes c = w.challenge(kAttestedRoom);
   const json bad_base64 = {{"challenge", base64_encode(c)}, {"attestationObject", "A"}};
   EXPECT_EQ(w.ask(kAttestedRoom, Endpoint::attest, bad_base64).error(), "attestation rejected");

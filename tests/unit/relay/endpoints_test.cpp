@@ -82,7 +82,8 @@ TEST(Register, TheOldestTokenGoesWhenSixteenLive) {
   std::vector<std::string> tokens;
   for (int park = 0; park < 3; ++park) {
     w.join(kEndpointsRoom, Role::mac);
-    for (int i = 0; i < 7 && tokens.size() < 17; ++i) tokens.push_back(token_of(w, w.join(kEndpointsRoom, Role::phone)));
+    for (int i = 0; i < 7 && tokens.size() < 17; ++i)
+      tokens.push_back(token_of(w, w.join(kEndpointsRoom, Role::phone)));
   }
   ASSERT_EQ(tokens.size(), 17u);
   EXPECT_EQ(w.register_key(kEndpointsRoom, tokens[0], JoinKey()).error(), "bad token");
@@ -201,7 +202,8 @@ TEST(Store, ThatNeverCommitsLeavesARegistrationToMemoryAndADeletionUnsure) {
 
   w.store_is_slow = true;
   const Bytes c = w.challenge(kEndpointsRoom);
-  const nlohmann::json deletion_body = {{"challenge", base64_encode(c)}, {"signature", key.deletion(c, kEndpointsRoom)}};
+  const nlohmann::json deletion_body = {{"challenge", base64_encode(c)},
+                                        {"signature", key.deletion(c, kEndpointsRoom)}};
   const RequestId deletion = w.post(kEndpointsRoom, Endpoint::delete_, deletion_body.dump());
   w.pass(seconds(10));
   EXPECT_EQ(w.answers[deletion].status, 500);
