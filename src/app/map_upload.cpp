@@ -29,6 +29,7 @@ std::string with_file(std::string argument, const std::string& file) {
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> out;
+  out.reserve(strings.size() + 1);
   for (std::string& s : strings) out.push_back(s.data());
   out.push_back(nullptr);
   return out;
@@ -78,6 +79,7 @@ std::variant<std::vector<std::string>, std::string> parse_upload_command(std::st
 std::optional<std::string> run_upload(const std::vector<std::string>& command, const std::filesystem::path& map,
                                       MapVersion version, Duration timeout) {
   std::vector<std::string> arguments;
+  arguments.reserve(command.size());
   for (const std::string& a : command) arguments.push_back(with_file(a, map.string()));
   std::vector<std::string> environment = environment_with_version(version);
   const std::vector<char*> argv = pointers(arguments), envp = pointers(environment);

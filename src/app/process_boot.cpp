@@ -83,7 +83,7 @@ void Process::Impl::start_poller() {
   settings.attempts = static_cast<int>(source.fetch_attempts);
   poller = std::make_unique<poll::Poller>(
       loop, poll::MapSource{source.url, source.ca_file.value_or("")}, settings, random, observers,
-      [this](std::shared_ptr<const shard::ShardMap> map) { return offer(std::move(map)); });
+      [this](const std::shared_ptr<const shard::ShardMap>& map) { return offer(map); });
   log.info("fetching the shard map before listening", {{"url", source.url}});
   poller->start([this](const std::optional<std::string>& fault) {
     if (fault) return fail("no shard map after boot_timeout: " + *fault);

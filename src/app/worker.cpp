@@ -104,6 +104,7 @@ struct Worker::Impl : std::enable_shared_from_this<Worker::Impl> {
 
   static std::vector<Event> stored(const std::vector<std::uint64_t>& ids, bool ok) {
     std::vector<Event> events;
+    events.reserve(ids.size());
     for (const std::uint64_t id : ids) events.emplace_back(relay::event::Stored{id, ok});
     return events;
   }
