@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shlex
 import ssl
 import stat
 import threading
@@ -199,7 +200,7 @@ class Editor(unittest.TestCase):
 
     def test_does_not_hold_the_lock_while_the_editor_is_open(self):
         with Store(A, B) as s:
-            error = s.refused("edit", env=self.editor(s, f"{TOOL} map --store {s.folder} --yes --by eve move 5-6 {B} >/dev/null || exit 9; sed -i 's/b.example/c.example/' \"$1\""))
+            error = s.refused("edit", env=self.editor(s, f"{shlex.quote(str(TOOL))} map --store {shlex.quote(str(s.folder))} --yes --by eve move 5-6 {B} >/dev/null || exit 9; sed -i 's/b.example/c.example/' \"$1\""))
             self.assertEqual((error["error"], error["current"]["by"]), ("conflict", "eve"))
             self.assertTrue(os.path.exists(error["draft"]))
 
