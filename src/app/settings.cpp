@@ -64,6 +64,7 @@ net::Settings net_settings(const config::Config& config) {
   s.message_bytes = config.limits.message_bytes.value_or(ByteCount{UINT64_MAX}).value;
   s.splice_buffer_bytes = static_cast<std::uint32_t>(config.limits.splice_buffer.value);
   s.socket_buffer_bytes = static_cast<std::uint32_t>(config.limits.socket_buffer.value);
+  s.fast_socket_buffer_bytes = static_cast<std::uint32_t>(config.limits.fast_socket_buffer.value);
   if (const auto& rate = config.limits.room_bytes_per_second) s.room_bytes_per_second = rate->value;
   if (const auto& rate = config.limits.box_bytes_per_second) s.box_bytes_per_second = rate->value;
 

@@ -74,11 +74,20 @@ void Connection::read_splice() {
     const std::size_t most = std::min(share, read_budget());
     if (most == 0) return;
     const std::size_t taken = receive(most);
+    if (speed_.took(taken, loop_.settings.fast_socket_buffer_bytes)) judge_speed();
     if (taken < most || phase_ != Phase::admitted || peer_ == nullptr) return;
     peer_->transport_.flush();
     if (!wants_read()) return;
     share -= taken;
   }
+}
+
+// A source that comes fast gets more of the kernel's memory, and less again when it has become slow.
+void Connection::judge_speed() {
+  const Settings& settings = loop_.settings;
+  const std::uint32_t most = settings.fast_socket_buffer_bytes;
+  if (phase_ != Phase::admitted || most <= settings.socket_buffer_bytes || !speed_.judge(loop_.mono(), most)) return;
+  transport_.bound_receiving(speed_.fast() ? most : settings.socket_buffer_bytes);
 }
 
 void Connection::serve_entry() {

@@ -10,6 +10,7 @@
 #include "net/transport.hpp"
 #include "tandem/core/close_reason.hpp"
 #include "tandem/net/client_address.hpp"
+#include "tandem/net/source_speed.hpp"
 #include "tandem/net/timer_wheel.hpp"
 #include "tandem/net/ws_codec.hpp"
 #include "tandem/relay/effect.hpp"
@@ -84,6 +85,7 @@ class Connection final : public TimerNode,
   void on_writable();
   [[nodiscard]] bool wants_read();
   void read_splice();
+  void judge_speed();
   std::size_t receive(std::size_t most);
   void take_in();  // decrypts what was received and consumes it
   void consume(std::span<const std::uint8_t> bytes);
@@ -151,6 +153,7 @@ class Connection final : public TimerNode,
   Connection* peer_ = nullptr;
   room::Meter* meter_ = nullptr;
   FrameReader reader_;
+  SourceSpeed speed_;
   RoomName room_;
   SocketId id_{};
   Address remote_;

@@ -262,6 +262,12 @@ bool Transport::is_gone() const {
   return info.tcpi_state != TCP_ESTABLISHED;
 }
 
+void Transport::bound_receiving(std::uint32_t bytes) {
+  const int ask = static_cast<int>(bytes / 2);  // the kernel doubles it
+  // Refused, it stays what it was: slower or larger, never wrong.
+  ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVBUF, &ask, sizeof ask);
+}
+
 std::uint64_t Transport::unread() const { return count(FIONREAD); }
 
 std::uint64_t Transport::count(unsigned long request) const {

@@ -63,6 +63,7 @@ class Transport {
   [[nodiscard]] std::uint64_t written() const noexcept;
   [[nodiscard]] std::uint64_t acknowledged() const;
   [[nodiscard]] std::uint64_t unread() const;  // received by the kernel and not by us
+  void bound_receiving(std::uint32_t bytes);   // the kernel's receive buffer, as the kernel counts it
   [[nodiscard]] bool is_gone() const;          // the other side has ended it, though we may not have read so far
 
  private:

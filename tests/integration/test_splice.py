@@ -3,6 +3,7 @@ import itertools
 import os
 import socket
 import struct
+import subprocess
 import time
 
 from derive import new_room
@@ -292,6 +293,38 @@ class Backpressure(RelayCase):
             time.sleep(0.005)
         self.assertGreater(len(source.pongs), 1, "no ping was answered at all")
         self.assertLess(worst, 4 * max(1, SLACK / 2))
+        mac.drop(), phone.drop()
+
+    def test_a_fast_source_has_the_larger_receive_buffer_until_its_reader_stops(self):
+        relay = self.relay({"limits": {"messages_per_second": 1000000, "socket_buffer": "64KiB", "fast_socket_buffer": "256KiB"}})
+        mac, phone = relay.pair()
+
+        def buffer_is(size):
+            found = subprocess.run(["ss", "-tmnH", "src", f"127.0.0.1:{relay.port}", "dst", f"127.0.0.1:{mac.sock.getsockname()[1]}"],
+                                   capture_output=True, text=True, check=True).stdout
+            return f",rb{size}," in found
+
+        self.assertTrue(buffer_is(64 * 1024))
+        sent, going = 0, True
+
+        def endless():
+            nonlocal sent
+            while going:
+                sent += 1
+                yield frame(BINARY, struct.pack(">I", sent) * 16384, key=bytes(4))
+
+        source, sink = quiet(Pump(mac, endless())), quiet(Pump(phone))
+        until = time.monotonic() + 20
+        while not buffer_is(256 * 1024):  # it has to take so much in 20 ms: far less than any machine relays
+            self.assertLess(time.monotonic(), until, "never had the larger buffer")
+            end = time.monotonic() + 0.3
+            pump([source, sink], lambda end=end: time.monotonic() > end or source.closed or sink.closed)
+        sink.reading = False
+        push_until_held(source, 0.3)
+        eventually(lambda: buffer_is(64 * 1024), what="the smaller buffer again")
+        sink.reading, going = True, False
+        pump([source, sink], lambda: sink.message_count == sent or source.closed or sink.closed)
+        self.assertIsNone(source.closed), self.assertIsNone(sink.closed)
         mac.drop(), phone.drop()
 
     def test_a_stalled_reader_is_closed_as_slow_and_its_peer_told(self):

@@ -68,7 +68,7 @@ struct Limits {
   std::optional<ByteCount> room_bytes_per_day, message_bytes;  // none: off, here and below
   std::optional<std::uint32_t> messages_per_second, upgrades_per_minute, attests_per_minute, sockets_per_client;
   std::optional<std::uint32_t> sockets, rooms;
-  ByteCount splice_buffer, socket_buffer;  // socket_buffer as the kernel doubles it: ask for half
+  ByteCount splice_buffer, socket_buffer, fast_socket_buffer;  // the last two as the kernel doubles them: ask for half
   std::optional<ByteCount> room_bytes_per_second, box_bytes_per_second;  // none: not paced
   std::optional<EgressBudget> box_egress_per_month;
   friend bool operator==(const Limits&, const Limits&) = default;
