@@ -61,7 +61,11 @@ class Socket final : public TlsSocket {
       source_ = asio::ip::make_address(destination.source, error);
       if (error) return end_later("'" + destination.source + "' is no address");
     }
-    resolver_.async_resolve(place->host(), std::to_string(place->port().value_or(443)),
+    const std::uint16_t port = place->port().value_or(443);
+    // This machine whatever its resolver says (RFC 6761, 6.3): a minimal one has no /etc/hosts.
+    if (place->host() == "localhost")
+      local_ = {{asio::ip::address_v6::loopback(), port}, {asio::ip::address_v4::loopback(), port}};
+    resolver_.async_resolve(place->host(), std::to_string(port),
                             [self = self()](const error_code& e, const tcp::resolver::results_type& found) {
                               if (!self->closed_) self->resolved(e, found);
                             });
@@ -119,8 +123,9 @@ class Socket final : public TlsSocket {
   }
 
   void resolved(const error_code& error, const tcp::resolver::results_type& found) {
-    if (error) return end("DNS: " + error.message());
+    if (error && local_.empty()) return end("DNS: " + error.message());
     for (const auto& entry : found) places_.push_back(entry.endpoint());
+    if (error) places_ = std::move(local_);
     connect_next(asio::error::host_not_found);
   }
 
@@ -198,7 +203,7 @@ class Socket final : public TlsSocket {
   std::function<void()> drained_;
   std::string name_;
   asio::ip::address source_;
-  std::vector<tcp::endpoint> places_;
+  std::vector<tcp::endpoint> places_, local_;
   Bytes queued_, writing_;
   std::array<std::uint8_t, 16 * 1024> input_;
   bool open_ = false, closed_ = false, closing_ = false, paused_ = false, reading_ = false;
