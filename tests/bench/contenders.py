@@ -1,6 +1,8 @@
 """The relays that ./dev bench compares, each started on a core of its own."""
 import contextlib
 import json
+import os
+import pathlib
 import socket
 import subprocess
 import time
@@ -33,15 +35,17 @@ class Contender:
     """One thing to measure, known by its port and by the processes whose CPU counts."""
 
     is_relay = True  # has admissions and parked macs of its own
+    needs = ()  # programs that have to be installed
 
     def __init__(self, name, work, tools):
         self.name, self.work, self.tools = name, work, tools
         self.running, self.pids = [], []
         self.port, self.log = free_port(), work / f"{name}.log"
 
-    def run(self, *command, core=RELAY_CORE):
+    def run(self, *command, core=RELAY_CORE, **environment):
         with open(self.log, "ab") as log:
-            process = subprocess.Popen(pinned(core, *command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+            process = subprocess.Popen(pinned(core, *command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                                       env={**os.environ, **environment})
         self.running.append(process)
         return process
 
@@ -89,9 +93,13 @@ class Floor(Contender):
 
 
 class Proxy(Contender):
-    """A TLS-terminating proxy in front of the plain floor, whose own CPU is not counted: it runs on the load's core."""
+    """HAProxy or nginx: a TLS-terminating proxy in front of the plain floor, whose own CPU is not counted: it runs on the load's core."""
 
     is_relay = False
+
+    def __init__(self, name, work, tools):
+        super().__init__(name, work, tools)
+        self.needs = (name,)
 
     def start(self, certificate, key, _binaries):
         behind = free_port()
@@ -122,3 +130,21 @@ class Proxy(Contender):
             f" location / {{ proxy_pass http://127.0.0.1:{behind}; proxy_http_version 1.1; proxy_buffering off;\n"
             "  proxy_read_timeout 1h; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; } } }\n")
         return self.run("nginx", "-p", self.work, "-c", path)
+
+
+class NodeBehindCaddy(Contender):
+    """A plain relay of npm's ws, and Caddy that ends TLS for it, both on the relay's core and both counted."""
+
+    needs = ("node", "caddy")
+
+    def start(self, certificate, key, _binaries):
+        behind = free_port()
+        relay = self.run("node", pathlib.Path(__file__).parent / "load" / "ws_relay.js", behind, NODE_PATH="/usr/share/nodejs")
+        wait_for(behind, relay, self.log)
+        path = self.work / "Caddyfile"
+        path.write_text(
+            "{\n admin off\n auto_https off\n servers {\n  protocols h1\n }\n}\n"
+            f"https://localhost:{self.port} {{\n bind 127.0.0.1\n tls {certificate} {key}\n reverse_proxy 127.0.0.1:{behind}\n}}\n")
+        caddy = self.run("caddy", "run", "--adapter", "caddyfile", "--config", path, HOME=str(self.work))
+        wait_for(self.port, caddy, self.log)
+        return [relay.pid, caddy.pid]

@@ -6,6 +6,9 @@ top=$(cd "$here/../.." && pwd)
 out=$top/build/bench
 mkdir -p "$out"
 "$top/dev" build
+# The microbenchmarks are built only here.
+cmake -S "$top" --preset release -DTANDEM_BENCH=ON >"$out/configure.log" 2>&1 || { cat "$out/configure.log" >&2; exit 1; }
+cmake --build "$top/build/release" -j "${TANDEM_JOBS:-$(nproc)}" --target microbenchmarks
 for tool in loadgen floor floor-asio; do
   source=$here/load/${tool%-asio}.cpp
   [ "$out/$tool" -nt "$source" ] && continue
