@@ -1,6 +1,7 @@
 #include "tandem/app/dev_cert.hpp"
 
 #include "tandem/core/authority.hpp"
+#include "tandem/net/openssl_handle.hpp"
 
 #include <array>
 #include <cerrno>
@@ -22,17 +23,7 @@
 namespace tandem::app {
 namespace {
 
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* p) const {
-    Free(p);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
-using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
+using ExtensionPtr = std::unique_ptr<X509_EXTENSION, net::Freer<X509_EXTENSION_free>>;
 
 std::string text_of(BIO* bio) {
   char* data = nullptr;
@@ -43,7 +34,7 @@ std::string text_of(BIO* bio) {
 bool add_extension(X509* certificate, int nid, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
-  const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
+  const ExtensionPtr extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
@@ -70,7 +61,7 @@ bool fill(X509* certificate, EVP_PKEY* key, const std::string& names, int days) 
   std::array<unsigned char, 16> serial{};
   if (RAND_bytes(serial.data(), static_cast<int>(serial.size())) != 1) return false;
   serial[0] = static_cast<unsigned char>((serial[0] & 0x7f) | 0x40);  // positive and never short
-  const std::unique_ptr<BIGNUM, Freed<BN_free>> number(
+  const std::unique_ptr<BIGNUM, net::Freer<BN_free>> number(
       BN_bin2bn(serial.data(), static_cast<int>(serial.size()), nullptr));
   constexpr long one_hour = 3600, one_day = 24 * one_hour;
   X509_NAME* subject = X509_get_subject_name(certificate);
@@ -119,11 +110,11 @@ std::variant<DevCertificate, std::string> make_dev_certificate(const std::vector
   const std::string alternatives = alternative_names(names, fault);
   if (!fault.empty()) return fault;
 
-  const Key key(EVP_EC_gen("P-256"));
-  const Certificate certificate(X509_new());
+  const net::KeyPtr key(EVP_EC_gen("P-256"));
+  const net::X509Ptr certificate(X509_new());
   if (!key || !certificate || !fill(certificate.get(), key.get(), alternatives, days))
     return std::string("OpenSSL could not make the certificate");
-  const Bio certificate_text(BIO_new(BIO_s_mem())), key_text(BIO_new(BIO_s_mem()));
+  const net::BioPtr certificate_text(BIO_new(BIO_s_mem())), key_text(BIO_new(BIO_s_mem()));
   if (PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
       PEM_write_bio_PKCS8PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
     return std::string("OpenSSL could not write the certificate");

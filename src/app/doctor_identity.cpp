@@ -5,6 +5,7 @@
 #include "tandem/app/published_map.hpp"
 #include "tandem/config/units.hpp"
 #include "tandem/net/certificate.hpp"
+#include "tandem/net/openssl_handle.hpp"
 #include "tandem/shard/map.hpp"
 
 #include <algorithm>
@@ -22,14 +23,10 @@
 namespace tandem::app {
 namespace {
 
-template <class T, void (*Free)(T*)>
-struct Freer {
-  void operator()(T* p) const { Free(p); }
-};
-using X509Ptr = std::unique_ptr<X509, Freer<X509, X509_free>>;
-using StorePtr = std::unique_ptr<X509_STORE, Freer<X509_STORE, X509_STORE_free>>;
-using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX, X509_STORE_CTX_free>>;
-using BioPtr = std::unique_ptr<BIO, Freer<BIO, BIO_free_all>>;
+using net::BioPtr;
+using net::X509Ptr;
+using StorePtr = std::unique_ptr<X509_STORE, net::Freer<X509_STORE_free>>;
+using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, net::Freer<X509_STORE_CTX_free>>;
 
 void free_chain(STACK_OF(X509) * chain) { sk_X509_pop_free(chain, X509_free); }
 

@@ -1,8 +1,10 @@
 // What certificate a client is shown, held against the one in the file: a renewal that the relay could not take leaves
 // the old one in force, and nobody notices until it expires.
+#include "app/descriptor.hpp"
 #include "tandem/app/admin_read.hpp"
 #include "tandem/app/checker.hpp"
 #include "tandem/app/doctor.hpp"
+#include "tandem/net/openssl_handle.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -24,28 +26,8 @@ namespace {
 
 constexpr timeval kServedWait{3, 0};  // for each step
 
-template <class T, void (*Free)(T*)>
-struct ServedFreer {
-  void operator()(T* p) const { Free(p); }
-};
-using ServedX509 = std::unique_ptr<X509, ServedFreer<X509, X509_free>>;
-using ContextPtr = std::unique_ptr<SSL_CTX, ServedFreer<SSL_CTX, SSL_CTX_free>>;
-using SslPtr = std::unique_ptr<SSL, ServedFreer<SSL, SSL_free>>;
-using ServedBio = std::unique_ptr<BIO, ServedFreer<BIO, BIO_free_all>>;
-
-class Socket {
- public:
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  [[nodiscard]] int fd() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
+using ContextPtr = std::unique_ptr<SSL_CTX, net::Freer<SSL_CTX_free>>;
+using SslPtr = std::unique_ptr<SSL, net::Freer<SSL_free>>;
 
 config::ListenAddress reachable(config::ListenAddress address) {
   if (!address.ip.is_any()) return address;
@@ -90,17 +72,17 @@ bool is_listed_proxy(const config::Config& c, const config::IpAddress& from) {
 }
 
 // The leaf that a handshake shows, or null and why.
-ServedX509 presented(const config::Config& c, const config::ListenAddress& address, std::string& why) {
-  const Socket socket(connect_to(address));
-  if (socket.fd() < 0) {
+net::X509Ptr presented(const config::Config& c, const config::ListenAddress& address, std::string& why) {
+  const Descriptor socket(connect_to(address));
+  if (socket.get() < 0) {
     why = std::strerror(errno);
     return nullptr;
   }
   static constexpr char kUnknown[] = "PROXY UNKNOWN\r\n";
-  if (is_listed_proxy(c, address.ip)) std::ignore = ::send(socket.fd(), kUnknown, sizeof kUnknown - 1, MSG_NOSIGNAL);
+  if (is_listed_proxy(c, address.ip)) std::ignore = ::send(socket.get(), kUnknown, sizeof kUnknown - 1, MSG_NOSIGNAL);
   const ContextPtr context(SSL_CTX_new(TLS_client_method()));  // believes anything: the file's own is judged elsewhere
   const SslPtr ssl(SSL_new(context.get()));
-  SSL_set_fd(ssl.get(), socket.fd());
+  SSL_set_fd(ssl.get(), socket.get());
   const Authority name = c.authority();
   std::string sni = name.host();
   if (name.kind() == Authority::Kind::name)  // SSL_set_tlsext_host_name, a macro with a cast of the old kind
@@ -110,7 +92,7 @@ ServedX509 presented(const config::Config& c, const config::ListenAddress& addre
     ERR_clear_error();
     return nullptr;
   }
-  return ServedX509(SSL_get1_peer_certificate(ssl.get()));
+  return net::X509Ptr(SSL_get1_peer_certificate(ssl.get()));
 }
 
 std::string last_day(X509* certificate) {
@@ -133,15 +115,15 @@ Findings examine_served(const config::Config& c) {
 
   const config::ListenAddress address = reachable(c.listen.front());
   std::string why;
-  const ServedX509 shown = presented(c, address, why);
+  const net::X509Ptr shown = presented(c, address, why);
   if (!shown) {
     return {
         {Health::warning, "served", address.text() + " shows no certificate: " + why,
          "nothing, where systemd passes other sockets than `listen` names; else see the log: journalctl -u tandemd"}};
   }
-  const ServedBio pem(
+  const net::BioPtr pem(
       BIO_new_mem_buf(certificate->chain_pem().data(), static_cast<int>(certificate->chain_pem().size())));
-  const ServedX509 leaf(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
+  const net::X509Ptr leaf(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
   if (leaf && X509_cmp(leaf.get(), shown.get()) == 0)
     return {{Health::good, "served", "clients are shown the certificate of the file", ""}};
   return {{Health::wrong, "served",

@@ -1,5 +1,6 @@
 #include "tandem/app/map_files.hpp"
 
+#include "app/descriptor.hpp"
 #include "tandem/app/map_error.hpp"
 
 #include <cerrno>
@@ -11,20 +12,6 @@
 namespace tandem::app {
 
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 void sync_folder(const std::filesystem::path& folder) {
   const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,8 +1,8 @@
 // The OpenSSL side of a Certificate, shared between its loader and the TLS context.
 #pragma once
 
-#include "net/openssl_handle.hpp"
 #include "tandem/net/certificate.hpp"
+#include "tandem/net/openssl_handle.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "net/transport.hpp"
 
-#include "net/openssl_handle.hpp"
+#include "tandem/net/openssl_handle.hpp"
 
 #include <algorithm>
 #include <cassert>
