@@ -62,8 +62,7 @@ class Socket final : public TlsSocket {
       if (error) return end_later("'" + destination.source + "' is no address");
     }
     const std::uint16_t port = place->port().value_or(443);
-    // This machine whatever its resolver says (RFC 6761, 6.3): a minimal one has no /etc/hosts.
-    if (place->host() == "localhost")
+    if (is_localhost(place->host()))
       local_ = {{asio::ip::address_v6::loopback(), port}, {asio::ip::address_v4::loopback(), port}};
     resolver_.async_resolve(place->host(), std::to_string(port),
                             [self = self()](const error_code& e, const tcp::resolver::results_type& found) {

@@ -107,6 +107,8 @@ Result<Authority> Authority::parse(std::string_view text) {
   return out;
 }
 
+bool is_localhost(std::string_view host) noexcept { return host == "localhost" || host.ends_with(".localhost"); }
+
 bool Authority::owns_nothing() const noexcept {
   return kind_ == Kind::name && (host_ == "invalid" || host_.ends_with(".invalid"));
 }

@@ -1,5 +1,7 @@
 #include "http_fetch_lookup.hpp"
 
+#include "tandem/core/authority.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -39,6 +41,10 @@ LookupResult resolve(const std::string& host) {
   hints.ai_flags = AI_ADDRCONFIG;
   addrinfo* list = nullptr;
   const int rc = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (rc != 0 && is_localhost(host)) {
+    result.addresses = {asio::ip::address_v6::loopback(), asio::ip::address_v4::loopback()};
+    return result;
+  }
   if (rc != 0) {
     result.error = rc == EAI_SYSTEM ? std::generic_category().message(errno) : ::gai_strerror(rc);
     return result;

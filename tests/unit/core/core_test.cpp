@@ -53,6 +53,12 @@ TEST(Base64, RefusesEveryLooseSpelling) {
   EXPECT_TRUE(base64_decode(""));
 }
 
+TEST(Authority, LocalhostIsThisMachineAndWhatOnlyLooksLikeItIsNot) {
+  for (const char* host : {"localhost", "a.localhost"}) EXPECT_TRUE(is_localhost(host)) << host;
+  for (const char* host : {"", "notlocalhost", "localhost.example.com", "127.0.0.1"})
+    EXPECT_FALSE(is_localhost(host)) << host;
+}
+
 TEST(Authorities, OfEveryKindAreTakenApart) {
   const auto name = Authority::parse("relay1.example.com:8443").value();
   EXPECT_EQ(name.host(), "relay1.example.com");
