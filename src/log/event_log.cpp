@@ -19,7 +19,7 @@ std::string_view reason_of(CloseReason r) {
 
 class Writer {
  public:
-  explicit Writer(Log& log) : log_(log) {}
+  Writer(Log& log, bool again) : log_(log), again_(again) {}
 
   // ---- sockets and admission
   void operator()(const o::UpgradeAccepted& e) const {
@@ -86,7 +86,9 @@ class Writer {
                               {"rooms_draining", e.rooms_draining}});
   }
   void operator()(const o::MapIgnored& e) const {
-    if (e.older) {
+    if (again_) {
+      log_.debug("map ignored again", {{"version", e.version.value}});
+    } else if (e.older) {
       log_.info("map ignored: older than the newest seen", {{"version", e.version.value}});
     } else {
       log_.warn("map ignored: another map was published under the same version", {{"version", e.version.value}});
@@ -137,10 +139,20 @@ class Writer {
 
  private:
   Log& log_;
+  bool again_;  // the map ignored last time was this one
 };
 
 }  // namespace
 
-void EventLog::observe(const Observed& what) { std::visit(Writer(log_), what); }
+// An edge of the CDN that lags serves its old map at every poll: one line is enough, until something else comes.
+void EventLog::observe(const Observed& what) {
+  const auto* ignored = std::get_if<o::MapIgnored>(&what);
+  const bool again = ignored != nullptr && ignored_ == ignored->version;
+  if (ignored != nullptr)
+    ignored_ = ignored->version;
+  else if (std::holds_alternative<o::MapAdopted>(what))
+    ignored_.reset();
+  std::visit(Writer(log_, again), what);
+}
 
 }  // namespace tandem::log

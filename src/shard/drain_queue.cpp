@@ -233,6 +233,7 @@ TimePoint DrainQueue::next_deadline() const {
 
 bool DrainQueue::is_draining(Bucket bucket) const { return impl_->buckets.contains(bucket); }
 std::uint64_t DrainQueue::rooms_left() const noexcept { return impl_->rooms; }
+std::size_t DrainQueue::buckets() const noexcept { return impl_->buckets.size(); }
 std::uint32_t DrainQueue::buckets_with_rooms() const noexcept { return impl_->buckets_with_rooms; }
 
 std::optional<TimePoint> DrainQueue::expected_end(TimePoint now) const {

@@ -1,9 +1,11 @@
 // Turns what the rooms report into the log lines of 3-operations 3.6, at the levels given there. Holds no state but the
-// log.
+// log and the version of the map that was ignored last.
 #pragma once
 
 #include "tandem/core/observer.hpp"
 #include "tandem/log/log.hpp"
+
+#include <optional>
 
 namespace tandem::log {
 
@@ -14,6 +16,7 @@ class EventLog final : public Observer {
 
  private:
   Log& log_;
+  std::optional<MapVersion> ignored_;
 };
 
 }  // namespace tandem::log

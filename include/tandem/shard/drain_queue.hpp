@@ -53,6 +53,7 @@ class DrainQueue {
   [[nodiscard]] TimePoint next_deadline() const;        // of the next eviction or ended wait; kNever where none
   [[nodiscard]] bool is_draining(Bucket bucket) const;  // relinquished, and its wait or eviction is not over
   [[nodiscard]] std::uint64_t rooms_left() const noexcept;
+  [[nodiscard]] std::size_t buckets() const noexcept;  // known to it: is_consistent() looks at each
   [[nodiscard]] std::uint32_t buckets_with_rooms() const noexcept;
   // When the last queued room will have been evicted; nothing where the queue is empty or some rooms' bucket has no
   // owner.

@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 
 class Pipe {
@@ -165,10 +166,12 @@ TEST(Log, LinesOfTwoThreadsDoNotMix) {
 
 class Events : public testing::Test {
  protected:
-  std::string text(const Observed& what, Level level = Level::debug) {
+  std::string text(const Observed& what, Level level = Level::debug) { return texts({what}, level); }
+  std::string texts(const std::vector<Observed>& happening, Level level) {
     Pipe pipe;
     Log log({level, Format::text, pipe.writer()});
-    EventLog(log).observe(what);
+    EventLog events(log);
+    for (const Observed& what : happening) events.observe(what);
     return pipe.read();
   }
   const RoomName room_{{1, 2, 3}};
@@ -198,6 +201,13 @@ TEST_F(Events, NamesARoomByItsTagAlone) {
     EXPECT_THAT(line, HasSubstr("room=" + room_.tag()));
     EXPECT_THAT(line, Not(HasSubstr(room_.hex())));
   }
+}
+
+TEST_F(Events, AMapThatIsIgnoredAtEveryPollIsSaidOnce) {
+  const auto ignored = [](std::uint64_t version) { return observed::MapIgnored{{version}, true}; };
+  const observed::MapAdopted adopted{{9}, 100, 50, 2, 1, false};
+  const std::string lines = texts({ignored(7), ignored(7), ignored(6), ignored(6), adopted, ignored(6)}, Level::info);
+  EXPECT_THAT(lines, MatchesRegex(".*older.*version=7\n.*older.*version=6\n.*adopted.*\n.*older.*version=6\n"));
 }
 
 TEST_F(Events, TheMapsLinesSayAdoptedFailingAndRecovered) {
