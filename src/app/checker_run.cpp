@@ -67,12 +67,14 @@ void plan_memory(const config::Config& c, const CheckFacts& facts, CheckReport& 
   const std::uint64_t most = c.limits.sockets ? *c.limits.sockets : facts.descriptor_limit;
   const auto sockets = static_cast<double>(most);
   const auto buffers = static_cast<double>(c.limits.socket_buffer.value);
+  const double more = static_cast<double>(c.limits.fast_socket_buffer.value) - buffers;
   report.plan.emplace_back(
-      "memory", "at most " + config::describe_size(sockets * static_cast<double>(facts.memory.spliced_socket)) +
-                    " with all " + std::to_string(most) + " sockets spliced and stalled (" +
-                    config::describe_size(sockets * static_cast<double>(facts.memory.parked_socket)) +
-                    " with all parked), and at most " + config::describe_size(sockets * 2 * buffers) +
-                    " of kernel buffers");
+      "memory",
+      "at most " + config::describe_size(sockets * static_cast<double>(facts.memory.spliced_socket)) + " with all " +
+          std::to_string(most) + " sockets spliced and stalled (" +
+          config::describe_size(sockets * static_cast<double>(facts.memory.parked_socket)) +
+          " with all parked), and at most " + config::describe_size(sockets * 2 * buffers) + " of kernel buffers" +
+          (more > 0 ? " (and " + config::describe_size(more) + " for each source that is fast just then)" : ""));
 }
 
 std::string mode(const config::Config& c) {

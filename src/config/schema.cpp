@@ -166,8 +166,8 @@ void add_limits(Table& t) {
       R"("256KiB")", now, "The kernel's receive buffer of one socket, as the kernel counts it. For new sockets.");
   t.add(
       "limits.fast_socket_buffer", [](auto& c) -> auto& { return c.limits.fast_socket_buffer; },
-      buffer(4 << 10, 1 << 30), R"("1MiB")", now,
-      "The same while a source fills so much in 20 ms. Nothing below `socket_buffer` counts: then it is off.");
+      buffer(4 << 10, 1 << 30), R"("768KiB")", now,
+      "The same while a source fills so much in 20 ms. Not above `socket_buffer`: off.");
   t.add(
       "limits.room_bytes_per_second", [](auto& c) -> auto& { return c.limits.room_bytes_per_second; },
       or_null(Type::size), "null", now, "Paces the payload of one room by backpressure. null: not paced.");

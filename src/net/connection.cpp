@@ -70,11 +70,12 @@ void Connection::on_readable() {
 // Goes on while the source has more and the peer's socket takes everything at once, up to a fair share: another round
 // through the reactor costs more than another read.
 void Connection::read_splice() {
+  if (speed_.fast()) judge_speed();  // it may have been fast a while ago
   for (std::size_t share = kShare; share != 0;) {
     const std::size_t most = std::min(share, read_budget());
     if (most == 0) return;
     const std::size_t taken = receive(most);
-    if (speed_.took(taken, loop_.settings.fast_socket_buffer_bytes)) judge_speed();
+    if (peer_ != nullptr && speed_.took(taken, loop_.settings.fast_socket_buffer_bytes)) judge_speed();
     if (taken < most || phase_ != Phase::admitted || peer_ == nullptr) return;
     peer_->transport_.flush();
     if (!wants_read()) return;
@@ -88,6 +89,12 @@ void Connection::judge_speed() {
   const std::uint32_t most = settings.fast_socket_buffer_bytes;
   if (phase_ != Phase::admitted || most <= settings.socket_buffer_bytes || !speed_.judge(loop_.mono(), most)) return;
   transport_.bound_receiving(speed_.fast() ? most : settings.socket_buffer_bytes);
+}
+
+// How fast it was says nothing about another peer, or under other settings.
+void Connection::forget_speed() {
+  if (speed_.fast()) transport_.bound_receiving(loop_.settings.socket_buffer_bytes);
+  speed_ = {};
 }
 
 void Connection::serve_entry() {
@@ -269,6 +276,7 @@ void Connection::settings_changed() {
     pace_.reset();
     pace_due_ = kNever;
   }
+  forget_speed();
   reschedule();
   loop_.touch(*this);
 }

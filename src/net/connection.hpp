@@ -86,6 +86,7 @@ class Connection final : public TimerNode,
   [[nodiscard]] bool wants_read();
   void read_splice();
   void judge_speed();
+  void forget_speed();
   std::size_t receive(std::size_t most);
   void take_in();  // decrypts what was received and consumes it
   void consume(std::span<const std::uint8_t> bytes);

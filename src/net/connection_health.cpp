@@ -19,6 +19,7 @@ Duration stall_poll(Duration stall) { return std::clamp<Duration>(stall / 16, mi
 // kernel's acknowledgement of the ping itself proves nothing, that of data ahead of it does. Who is left unread is not
 // judged.
 void Connection::check_keepalive() {
+  if (speed_.fast()) judge_speed();
   const TimePoint now = loop_.mono();
   ping_due_ = now + loop_.settings.keepalive;
   const std::uint64_t acked = transport_.acknowledged();

@@ -182,6 +182,7 @@ void Connection::part_from(Connection& leaver) {
   if (course_ != Course::none) course_ = Course::skip;
   peer_ = nullptr;
   leaver.peer_ = nullptr;
+  forget_speed();
   loop_.touch(*this);
   loop_.touch(leaver);
 }

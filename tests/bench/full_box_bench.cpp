@@ -87,7 +87,7 @@ class FullBox {
   Relay relay;
 };
 
-// Filling takes seconds: the newest is kept for whoever measures the same size next.
+// Filling takes a second: each is kept for whoever measures the same size next.
 FullBox& box_of(std::int64_t rooms, bool resolved = false) {
   static std::map<std::pair<std::int64_t, bool>, std::unique_ptr<FullBox>> boxes;
   auto& box = boxes[{rooms, resolved}];

@@ -1,6 +1,7 @@
 """The splice (wire contract 1.5): same bytes, same boundaries, nothing lost, little standing, memory bounded."""
 import itertools
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -295,38 +296,6 @@ class Backpressure(RelayCase):
         self.assertLess(worst, 4 * max(1, SLACK / 2))
         mac.drop(), phone.drop()
 
-    def test_a_fast_source_has_the_larger_receive_buffer_until_its_reader_stops(self):
-        relay = self.relay({"limits": {"messages_per_second": 1000000, "socket_buffer": "64KiB", "fast_socket_buffer": "256KiB"}})
-        mac, phone = relay.pair()
-
-        def buffer_is(size):
-            found = subprocess.run(["ss", "-tmnH", "src", f"127.0.0.1:{relay.port}", "dst", f"127.0.0.1:{mac.sock.getsockname()[1]}"],
-                                   capture_output=True, text=True, check=True).stdout
-            return f",rb{size}," in found
-
-        self.assertTrue(buffer_is(64 * 1024))
-        sent, going = 0, True
-
-        def endless():
-            nonlocal sent
-            while going:
-                sent += 1
-                yield frame(BINARY, struct.pack(">I", sent) * 16384, key=bytes(4))
-
-        source, sink = quiet(Pump(mac, endless())), quiet(Pump(phone))
-        until = time.monotonic() + 20
-        while not buffer_is(256 * 1024):  # it has to take so much in 20 ms: far less than any machine relays
-            self.assertLess(time.monotonic(), until, "never had the larger buffer")
-            end = time.monotonic() + 0.3
-            pump([source, sink], lambda end=end: time.monotonic() > end or source.closed or sink.closed)
-        sink.reading = False
-        push_until_held(source, 0.3)
-        eventually(lambda: buffer_is(64 * 1024), what="the smaller buffer again")
-        sink.reading, going = True, False
-        pump([source, sink], lambda: sink.message_count == sent or source.closed or sink.closed)
-        self.assertIsNone(source.closed), self.assertIsNone(sink.closed)
-        mac.drop(), phone.drop()
-
     def test_a_stalled_reader_is_closed_as_slow_and_its_peer_told(self):
         relay = self.relay({"limits": {"messages_per_second": 1000000}, "timeouts": {"stall": "2s", "keepalive": "30s"}})
         mac, phone = self.held_pair(relay)
@@ -398,6 +367,106 @@ class Backpressure(RelayCase):
             got += len(payload)
         self.assertEqual((got, fin), (200000, True))
         mac.drop(), phone.drop()
+
+
+class FastSources(RelayCase):
+    """A source that fills the larger receive buffer in 20 ms has it, and nobody is left with what it let in for long. The sizes are
+    such that any machine relays fast enough."""
+    SMALL, LARGE = 64 * 1024, 256 * 1024
+    LIMITS = {"messages_per_second": 1000000000, "socket_buffer": "64KiB", "fast_socket_buffer": "256KiB", "room_bytes_per_day": None}
+
+    def start(self):
+        self.server = self.relay({"limits": self.LIMITS})
+        self.room, self.sent, self.flowing = new_room(), 0, True
+        self.mac = self.server.admit(self.room, "mac")
+        self.source = quiet(Pump(self.mac, self.flood()))
+
+    def join(self, **how):
+        phone = self.server.admit(self.room, "phone", **how)
+        return phone, quiet(Pump(phone))
+
+    def flood(self):
+        while True:
+            while not self.flowing:
+                yield None
+            self.sent += 1
+            yield frame(BINARY, struct.pack(">I", self.sent) * 16384, key=bytes(4))
+
+    def socket_of_the_mac(self):
+        """-> how large its receive buffer in the relay may be, and what stands in it."""
+        line = subprocess.run(["ss", "-tmnH", "src", f"127.0.0.1:{self.server.port}", "dst", f"127.0.0.1:{self.mac.sock.getsockname()[1]}"],
+                              capture_output=True, text=True, check=True).stdout
+        return int(line.partition(",rb")[2].partition(",")[0]), int(line.split()[1])
+
+    def make_fast(self, sink):
+        until = time.monotonic() + 20 * SLACK
+        while self.socket_of_the_mac()[0] != self.LARGE:
+            self.assertLess(time.monotonic(), until, "never had the larger buffer")
+            end = time.monotonic() + 0.2
+            pump([self.source, sink], lambda end=end: time.monotonic() > end or self.source.closed or sink.closed)
+
+    def assert_little_stands(self, sink, seconds=3):
+        """While a slow reader reads, no more is let in than the small buffer takes. What a busy machine had not read before is
+        given a second to pass; what the large one lets in would be there for longer."""
+        sink.reading, began = False, time.monotonic()
+        while (now := time.monotonic() - began) < seconds:
+            self.source.write(), self.source.read()
+            sink.read(2000), sink.write()
+            self.assertIsNone(self.source.closed), self.assertIsNone(sink.closed)
+            if now > 1:
+                self.assertLessEqual(self.socket_of_the_mac()[1], self.SMALL)
+            time.sleep(0.05)
+
+    def test_it_is_had_until_the_reader_stops_and_nothing_is_lost(self):
+        self.start()
+        phone, sink = self.join()
+        self.assertEqual(self.socket_of_the_mac()[0], self.SMALL)
+        self.make_fast(sink)
+        sink.reading = False
+        push_until_held(self.source, 0.3)
+        eventually(lambda: self.socket_of_the_mac()[0] == self.SMALL, what="the smaller buffer again")
+        sink.reading, self.flowing, self.source.dry = True, False, True
+        pump([self.source, sink], lambda: sink.message_count == self.sent or self.source.closed or sink.closed)
+        self.assertIsNone(self.source.closed), self.assertIsNone(sink.closed)
+        self.mac.drop(), phone.drop()
+
+    def test_a_slow_newcomer_has_nothing_of_the_peer_before(self):
+        self.start()
+        phone, sink = self.join()
+        self.make_fast(sink)
+        newer, slow = self.join(receive_buffer=16384)
+        self.assert_little_stands(slow)
+        self.mac.drop(), phone.drop(), newer.drop()
+
+    def test_who_floods_alone_is_not_fast(self):
+        self.start()
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            self.source.write()
+        newer, slow = self.join(receive_buffer=16384)
+        self.assert_little_stands(slow)
+        self.mac.drop(), newer.drop()
+
+    def test_it_is_not_had_behind_a_pause(self):
+        self.start()
+        phone, sink = self.join(receive_buffer=65536)  # its kernel must not take megabytes at full speed
+        self.make_fast(sink)
+        pump([self.source, sink], lambda: not self.source._out)
+        self.flowing, end = False, time.monotonic() + 3
+        pump([self.source, sink], lambda: time.monotonic() > end)
+        self.flowing, self.source.dry = True, False
+        self.assert_little_stands(sink)
+        self.mac.drop(), phone.drop()
+
+    def test_a_reload_takes_it_away(self):
+        self.start()
+        phone, sink = self.join()
+        self.make_fast(sink)
+        self.server.config["limits"]["fast_socket_buffer"] = "64KiB"
+        self.server.write_config()
+        self.server.signal(signal.SIGHUP)
+        eventually(lambda: self.socket_of_the_mac()[0] == self.SMALL, what="the smaller buffer again")
+        self.mac.drop(), phone.drop()
 
 
 if __name__ == "__main__":

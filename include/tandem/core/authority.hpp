@@ -35,8 +35,8 @@ class Authority {
   Kind kind_ = Kind::name;
 };
 
-// `localhost` and names below it are this machine whatever a resolver says (RFC 6761, 6.3): a minimal system has no
-// /etc/hosts. `host` in lower case, as Authority has it.
+// `localhost` and names below it are this machine also where no resolver knows them (RFC 6761, 6.3): a minimal system
+// has no /etc/hosts. `host` in lower case, as Authority has it.
 [[nodiscard]] bool is_localhost(std::string_view host) noexcept;
 
 // The candidate closest to `wanted` by edit distance, for "did you mean"; empty where none is near (more than a third

@@ -17,7 +17,7 @@ struct Settings {
   std::uint32_t splice_buffer_bytes =
       64 * 1024;  // limits.splice_buffer: read at most this at once from a spliced socket
   std::uint32_t socket_buffer_bytes = 256 * 1024;  // limits.socket_buffer, as the kernel doubles it; new sockets only
-  std::uint32_t fast_socket_buffer_bytes = 1024 * 1024;  // limits.fast_socket_buffer, counted alike
+  std::uint32_t fast_socket_buffer_bytes = 768 * 1024;  // limits.fast_socket_buffer, counted alike
   std::optional<std::uint64_t> room_bytes_per_second, box_bytes_per_second;
 
   Duration request = seconds(10);  // a handshake, a head, a body, keep-alive idling

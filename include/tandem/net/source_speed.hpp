@@ -1,7 +1,7 @@
 // Whether a splice's source is fast enough for the larger of the kernel's two receive buffers (limits.socket_buffer,
 // limits.fast_socket_buffer). With the small one a sender on a fast path finds the window closed thousands of times a
-// GB, which costs this process half as much CPU again; a large one behind a slow reader holds keystrokes up. So the
-// large one is for sources that fill it in kFast or less: what then stands in it is gone in as little time.
+// GB, which costs a fifth more CPU; a large one behind a slow reader holds keystrokes up. So the large one is for
+// sources that fill it in kFast or less, as long as they do and their peer stays the same (docs/decisions/013).
 #pragma once
 
 #include "tandem/core/time.hpp"
