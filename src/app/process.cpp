@@ -4,6 +4,7 @@
 #include "tandem/app/settings.hpp"
 #include "tandem/core/version.hpp"
 #include "tandem/net/clock.hpp"
+#include "tandem/net/stop_signals.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -130,7 +131,9 @@ void Process::Impl::wait_for_signal() {
 
 void Process::Impl::on_signal(int number) {
   switch (number) {
-    case SIGHUP: reload(); break;
+    case SIGHUP:
+      if (!stopping) reload();
+      break;
     case SIGUSR2:
       log.toggle_debug();
       log.info("log level changed by signal", {{"debug", log.enabled(log::Level::debug)}});
@@ -169,6 +172,9 @@ void Process::Impl::end_stop() {
 void Process::Impl::leave() {
   // The admin listener answers until the store has written what it holds.
   if (worker) worker->stop();
+  // Whoever tears down `signals` gives them back their deadly meaning: the end that was reached is not to look like
+  // one.
+  static_cast<void>(net::block_stop_signals());
   log.info("stopped");
   admin.close();
   loop.stop();

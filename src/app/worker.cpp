@@ -2,6 +2,7 @@
 
 #include "app/worker_queue.hpp"
 #include "app/worker_settings.hpp"
+#include "tandem/net/stop_signals.hpp"
 #include "tandem/state/soft_state.hpp"
 
 #include <type_traits>
@@ -169,6 +170,7 @@ std::optional<std::string> Worker::start(Now now) {
   if (const auto egress = impl_->soft.egress(now)) {
     impl_->deliver_one(relay::event::EgressLoaded{egress->month, egress->bytes});
   }
+  const net::StopSignalsBlocked blocked;
   impl_->thread = std::thread([impl = impl_.get()] { impl->run(); });
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "http_fetch_lookup.hpp"
 
 #include "tandem/core/authority.hpp"
+#include "tandem/net/stop_signals.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -92,6 +93,7 @@ Lookup::Lookup(asio::io_context& loop, const std::string& host, Done done) : sha
     return;
   }
   try {
+    const StopSignalsBlocked blocked;
     std::thread([shared = shared_, host, deliver] {
       LookupResult result = resolve(host);
       threads.fetch_sub(1);

@@ -14,7 +14,8 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr std::uint32_t kMaxReplyHeadBytes = 16 * 1024;
-constexpr int kMaxInterim = 8;  // 1xx answers before the real one
+constexpr std::size_t kLastChunk = 5;  // `0 CR LF CR LF`
+constexpr int kMaxInterim = 8;         // 1xx answers before the real one
 
 std::string lower(std::string_view in) {
   std::string out(in);
@@ -123,6 +124,8 @@ std::optional<FetchResult> ReplyReader::feed(std::string_view bytes) {
   Impl& i = *impl_;
   i.pending += bytes;
   while (true) {
+    // Beast 1.81 aborts when it has seen `0 CR LF` and is given a single byte more. All that is chunked ends with five.
+    if (i.parser->is_header_done() && i.parser->chunked() && i.pending.size() < kLastChunk) return std::nullopt;
     boost::system::error_code ec;
     const std::size_t used = i.parser->put(boost::asio::const_buffer(i.pending.data(), i.pending.size()), ec);
     i.pending.erase(0, used);

@@ -35,6 +35,16 @@ class Stop(RelayCase):
         self.assert_ends(phone, 1001, "server shutting down")
         mac.drop()
 
+    def test_signals_to_the_last_moment_do_not_change_how_it_ends(self):
+        for number in (signal.SIGTERM, signal.SIGHUP) * 5:
+            relay = self.relay()
+            relay.signal(signal.SIGTERM)
+            until = time.monotonic() + 20 * SLACK
+            while relay.process.poll() is None:
+                self.assertLess(time.monotonic(), until, "still running")
+                relay.signal(number)
+            self.assertEqual(relay.process.returncode, 0)
+
     def test_nobody_new_is_served_and_the_operator_still_is(self):
         relay = self.relay({"timeouts": {"shutdown": "3s"}})
         mute = relay.admit(new_room(), "mac")  # never answers the close, so that the stop takes its time
