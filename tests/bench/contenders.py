@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import time
@@ -35,7 +36,8 @@ class Contender:
     """One thing to measure, known by its port and by the processes whose CPU counts."""
 
     is_relay = True  # has admissions and parked macs of its own
-    needs = ()  # programs that have to be installed
+    needs = ()  # programs, or files, that have to be there
+    descriptors = 1  # open files that one client costs
 
     def __init__(self, name, work, tools):
         self.name, self.work, self.tools = name, work, tools
@@ -48,6 +50,10 @@ class Contender:
                                        env={**os.environ, **environment})
         self.running.append(process)
         return process
+
+    def resident(self):
+        """KiB"""
+        return sum(int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) for pid in self.pids)
 
     def restart(self, *how):
         """A fresh process on a fresh port: memory figures are those of a young heap."""
@@ -135,7 +141,8 @@ class Proxy(Contender):
 class NodeBehindCaddy(Contender):
     """A plain relay of npm's ws, and Caddy that ends TLS for it, both on the relay's core and both counted."""
 
-    needs = ("node", "caddy")
+    needs = ("node", "caddy", "/usr/share/nodejs/ws")
+    descriptors = 2
 
     def start(self, certificate, key, _binaries):
         behind = free_port()

@@ -69,10 +69,12 @@ def main():
     sitting, everyone, small = Sitting(given), [], {}
     try:
         subprocess.run([given.bin / "tandemctl", "dev-cert", "--out", work], check=True, stdout=subprocess.DEVNULL)
-        wanted = [n for n in given.against if all(shutil.which(p) for p in CONTENDERS[n].needs)]
-        if missing := sorted(set(given.against) - set(wanted)):
-            print(f"not installed, left out: {', '.join(missing)}", file=sys.stderr)
-        everyone = [Tandem("tandemd", work, given.tools)] + [CONTENDERS[n](n, work, given.tools) for n in wanted]
+        everyone = [Tandem("tandemd", work, given.tools)]
+        for contender in [CONTENDERS[n](n, work, given.tools) for n in given.against]:
+            if missing := [p for p in contender.needs if not shutil.which(p) and not pathlib.Path(p).is_dir()]:
+                print(f"{contender.name} is left out: {', '.join(missing)} not installed", file=sys.stderr)
+            else:
+                everyone.append(contender)
         calibration = pinned(LOAD_CORE, given.tools / "loadgen", "calibrate", "--port", 1)
         print(subprocess.run(calibration, capture_output=True, text=True).stdout.strip(), flush=True)
         for name in given.only:
@@ -80,6 +82,12 @@ def main():
                 small = micro.run(given.bin, sitting.progress)
             else:
                 measure(sitting, name, everyone)
+    except KeyboardInterrupt:
+        print("\nstopped; so far:", file=sys.stderr)
+    finally:
+        for contender in everyone:
+            contender.stop()
+        shutil.rmtree(work, ignore_errors=True)
         sitting.progress("")
         print(table(sitting.results, [c.name for c in everyone]))
         for line in [*growth(sitting.results), *micro.lines(small)]:
@@ -88,10 +96,6 @@ def main():
             print(f"{sitting.discarded} disturbed runs were thrown away")
         if given.json:
             given.json.write_text(json.dumps({"figures": sitting.results, "micro": small}, indent=1) + "\n")
-    finally:
-        for contender in everyone:
-            contender.stop()
-        shutil.rmtree(work, ignore_errors=True)
     return 0 if sitting.results or small else 1
 
 

@@ -8,6 +8,8 @@ import time
 
 from contenders import LOAD_CORE, RELAY_CORE, pinned
 
+LONGEST_RUN = 300  # seconds
+
 
 def busy_ticks():
     """Ticks that the two cores have been busy, together."""
@@ -29,9 +31,15 @@ def ticks_of(pids):
     return total
 
 
+def cpu_of_children():
+    """Of those that ended and were waited for."""
+    usage = os.times()
+    return usage.children_user + usage.children_system
+
+
 class Sitting:
     def __init__(self, options):
-        self.options, self.results, self.discarded, self.children = options, {}, 0, 0.0
+        self.options, self.results, self.discarded = options, {}, 0
 
     def note(self, figure, contender, value):
         self.results.setdefault(figure, {}).setdefault(contender.name, []).append(value)
@@ -46,17 +54,19 @@ class Sitting:
     def load(self, contender, mode, *options, beside=None):
         """-> the figures of a run of the load generator, or None where the round was disturbed. `beside` runs meanwhile."""
         ours = {p.pid for p in contender.running} | set(contender.pids)
-        wall, busy, own = time.monotonic(), busy_ticks(), ticks_of(ours)
-        process = subprocess.Popen(self.command(contender, mode, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if beside:
-            beside()
-        text, errors = process.communicate(timeout=300)
-        usage, before = os.times(), self.children
-        self.children = usage.children_user + usage.children_system
+        wall, busy, own, children = time.monotonic(), busy_ticks(), ticks_of(ours), cpu_of_children()
+        with subprocess.Popen(self.command(contender, mode, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                if beside:
+                    beside()
+                text, errors = process.communicate(timeout=LONGEST_RUN)
+            except BaseException:
+                process.kill()
+                raise
         ticks = busy_ticks() - busy - (ticks_of(ours) - own)
-        others = ticks / os.sysconf("SC_CLK_TCK") - (self.children - before)
+        others = ticks / os.sysconf("SC_CLK_TCK") - (cpu_of_children() - children)
         if process.returncode != 0:
-            raise RuntimeError(f"{contender.name} {mode}: {errors or text}")
+            raise RuntimeError(f"{contender.name} {mode}: {(errors or text).strip()}")
         if others > 0.05 * (time.monotonic() - wall) * 2 and not self.options.anyway:
             self.discarded += 1
             return None
@@ -64,21 +74,24 @@ class Sitting:
 
     def beside(self, contender, mode, *options):
         """A second load while another runs: -> its figures."""
-        done = subprocess.run(self.command(contender, mode, *options), capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(self.command(contender, mode, *options), capture_output=True, text=True, check=False, timeout=LONGEST_RUN)
         if done.returncode != 0:
-            raise RuntimeError(f"{contender.name} {mode}: {done.stderr or done.stdout}")
+            raise RuntimeError(f"{contender.name} {mode}: {(done.stderr or done.stdout).strip()}")
         return json.loads(done.stdout.strip().splitlines()[-1])
 
     def rounds(self, contenders, name, measure, count):
         """A B A B, until each has its rounds, or four times as many were tried on a machine that does not come to rest.
-        `measure` notes what it found and says whether the round counts."""
+        `measure` notes what it found and says whether the round counts. Who fails takes no further part in the figure."""
         done, tries = {c.name: 0 for c in contenders}, 0
-        while min(done.values()) < count and tries < 4 * count:
+        while done and min(done.values()) < count and tries < 4 * count:
             tries += 1
-            for contender in contenders:
+            for contender in [c for c in contenders if done.get(c.name, count) < count]:
                 self.progress(f"{name}: round {min(done.values()) + 1} of {count}, {contender.name}")
-                if done[contender.name] < count and measure(self, contender):
-                    done[contender.name] += 1
+                try:
+                    done[contender.name] += bool(measure(self, contender))
+                except (RuntimeError, subprocess.TimeoutExpired) as error:
+                    del done[contender.name]
+                    print(f"\n{name}: {contender.name} failed and is left out: {error}", file=sys.stderr, flush=True)
 
     @staticmethod
     def progress(text):

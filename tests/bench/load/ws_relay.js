@@ -1,5 +1,5 @@
-// What a relay written in an afternoon costs: npm's ws, plain HTTP for a proxy in front, the admission of open mode and nothing
-// else. Only something to compare with: no limits, no timers, no bounds on what waits.
+// What a relay written in an afternoon costs: npm's ws, plain HTTP for a proxy in front, the admission of open mode and a pause
+// for a sender whose peer is slow. Only something to compare with: no limits, no timers.
 // node ws_relay.js PORT
 'use strict';
 const crypto = require('crypto');
@@ -14,12 +14,11 @@ new WebSocketServer({ host: '127.0.0.1', port: Number(process.argv[2]), perMessa
     if (step === 2) {
       if (peer === undefined || peer.readyState !== peer.OPEN) peer = rooms.get(name)?.[role === 'mac' ? 'phone' : 'mac'];
       if (peer === undefined) return;
-      peer.send(data, { binary });
-      if (peer.bufferedAmount > 262144 && !socket.isPaused) {
-        socket.pause();
-        const look = () => (peer.bufferedAmount > 65536 && peer.readyState === peer.OPEN ? setImmediate(look) : socket.resume());
-        setImmediate(look);
-      }
+      const to = peer;
+      to.send(data, { binary }, () => {
+        if (socket.isPaused && (to.bufferedAmount < 65536 || to.readyState !== to.OPEN)) socket.resume();
+      });
+      if (to.bufferedAmount > 262144) socket.pause();
     } else if (step === 0) {
       role = JSON.parse(data).role;
       step = 1;
