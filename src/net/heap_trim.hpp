@@ -5,7 +5,6 @@
 #include "tandem/core/time.hpp"
 
 #include <cstdint>
-#include <malloc.h>
 
 namespace tandem::net {
 
@@ -13,15 +12,7 @@ class HeapTrim {
  public:
   void accepted() noexcept { ++accepted_; }
   // Called once a second. Costs time by the number of free blocks, so seldom, and not at all on a quiet box.
-  void look(TimePoint now) noexcept {
-    if (now < next_) return;
-    next_ = now + seconds(5);
-    if (accepted_ >= kCrowd) rounds_ = kRounds;
-    accepted_ = 0;
-    if (rounds_ == 0) return;
-    --rounds_;
-    ::malloc_trim(0);
-  }
+  void look(TimePoint now) noexcept;
 
  private:
   static constexpr std::uint32_t kCrowd = 250;
