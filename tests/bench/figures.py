@@ -104,9 +104,10 @@ def idle(sitting, contender):
         if figures is None:
             return False
         sitting.note(f"KB RSS/parked mac, {sockets}", contender, figures["bytes_per_socket"] / 1000)
-        # A connection has two ends on this machine, and the relay's is one of them.
-        if contender.descriptors == 1:
-            sitting.note(f"KB kernel/parked mac, {sockets}", contender, figures["kernel_slab_bytes_per_socket_all_ends"] / 2000)
+        # A connection has two ends on this machine, and the relay's is one of them. Of few, the kernel's own coming and going hides it.
+        slab = figures["kernel_slab_bytes_per_socket_all_ends"]
+        if contender.descriptors == 1 and slab > 0:
+            sitting.note(f"KB kernel/parked mac, {sockets}", contender, slab / 2000)
     return True
 
 
