@@ -414,7 +414,7 @@ class FastSources(RelayCase):
             sink.read(2000), sink.write()
             self.assertIsNone(self.source.closed), self.assertIsNone(sink.closed)
             if now > 1:
-                self.assertLessEqual(self.socket_of_the_mac()[1], self.SMALL)
+                self.assertLess(self.socket_of_the_mac()[1], self.SMALL * 1.5)  # the kernel lets the last segment in whole
             time.sleep(0.05)
 
     def test_it_is_had_until_the_reader_stops_and_nothing_is_lost(self):
@@ -449,7 +449,7 @@ class FastSources(RelayCase):
 
     def test_it_is_not_had_behind_a_pause(self):
         self.start()
-        phone, sink = self.join(receive_buffer=65536)  # its kernel must not take megabytes at full speed
+        phone, sink = self.join(receive_buffer=16384)  # what lies between must not take the larger buffer at full speed
         self.make_fast(sink)
         pump([self.source, sink], lambda: not self.source._out)
         self.flowing, end = False, time.monotonic() + 3
