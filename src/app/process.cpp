@@ -34,6 +34,7 @@ Process::Impl::Impl(config::Config c, log::Log& l)
       admin(loop, {[this] { return metrics.scrape(); }, [this] { return status(); },
                    [this](const RoomName& room) { return relay.explain(room, net::read_clock()); }}),
       signals(loop),
+      stop_signals(loop),
       second(loop),
       watchdog(loop),
       last_wait(loop),
@@ -50,7 +51,7 @@ int Process::Impl::run() {
                         {"commit", commit()},
                         {"hostname", config.hostname},
                         {"mode", config.resolved() ? "resolved" : "direct"}});
-  wait_for_signal();
+  catch_signals();
   if (!boot()) return 1;
   arm_second();
   arm_watchdog();
@@ -112,20 +113,25 @@ void Process::Impl::arm_watchdog() {
   });
 }
 
-void Process::Impl::wait_for_signal() {
+void Process::Impl::catch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, which the store gets over
   std::signal(SIGUSR1, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) {
     boost::system::error_code error;
-    signals.add(number, error);
+    (number == SIGTERM || number == SIGINT ? stop_signals : signals).add(number, error);
     if (error) log.warn("a signal cannot be caught", {{"signal", number}, {"why", error.message()}});
   }
-  signals.async_wait([this](const boost::system::error_code& error, int number) {
+  wait_for_signal(signals);
+  wait_for_signal(stop_signals);
+}
+
+void Process::Impl::wait_for_signal(boost::asio::signal_set& set) {
+  set.async_wait([this, &set](const boost::system::error_code& error, int number) {
     if (error) return;
     on_signal(number);
-    wait_for_signal();
+    wait_for_signal(set);
   });
 }
 
@@ -172,7 +178,7 @@ void Process::Impl::end_stop() {
 void Process::Impl::leave() {
   // The admin listener answers until the store has written what it holds.
   if (worker) worker->stop();
-  // Whoever tears down `signals` gives them back their deadly meaning: the end that was reached is not to look like
+  // Whoever tears down the sets gives signals back their deadly meaning: the end that was reached is not to look like
   // one.
   static_cast<void>(net::block_stop_signals());
   log.info("stopped");

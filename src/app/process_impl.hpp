@@ -49,7 +49,8 @@ struct Process::Impl {
   void on_second();
   void arm_second();
   void arm_watchdog();
-  void wait_for_signal();
+  void catch_signals();
+  void wait_for_signal(boost::asio::signal_set& set);
   void on_signal(int number);
   void reload();
   void begin_stop();
@@ -80,7 +81,7 @@ struct Process::Impl {
   admin::Server admin;
   std::unique_ptr<Worker> worker;
   std::unique_ptr<poll::Poller> poller;
-  boost::asio::signal_set signals;
+  boost::asio::signal_set signals, stop_signals;  // apart: of one set, SIGHUPs without end go before a SIGTERM
   boost::asio::steady_timer second, watchdog, last_wait;
 
   TimePoint started, stop_began{};

@@ -43,6 +43,7 @@ class Stop(RelayCase):
             while relay.process.poll() is None:
                 self.assertLess(time.monotonic(), until, "still running")
                 relay.signal(number)
+                time.sleep(0.001)  # without a pause the process does nothing but take signals
             self.assertEqual(relay.process.returncode, 0)
 
     def test_nobody_new_is_served_and_the_operator_still_is(self):
