@@ -80,8 +80,9 @@ void Connection::check_stall() {
   const TimePoint now = loop_.mono();
   const std::uint64_t acked = transport_.acknowledged();
   watched_ = transport_.written();
-  if (acked == watched_) return;               // nothing waits; the next write starts the watch again
-  if (peer_ != nullptr) peer_->judge_speed();  // what stands here comes from there
+  if (acked == watched_) return;  // nothing waits; the next write starts the watch again
+  // What stands here comes from there.
+  if (peer_ != nullptr) peer_->judge_speed();
   if (acked != acked_seen_) {
     acked_seen_ = acked;
     output_moved_ = now;

@@ -183,6 +183,7 @@ void Connection::part_from(Connection& leaver) {
   peer_ = nullptr;
   leaver.peer_ = nullptr;
   forget_speed();
+  leaver.forget_speed();
   loop_.touch(*this);
   loop_.touch(leaver);
 }
